@@ -160,7 +160,7 @@ BUNDLED = (
 )
 UNSEEN_BUNDLES = (
     "LightGBM trains on bundles of features (enable_bundle), and the numbers in the file do not show whether all "
-    "records took the branches that it says"
+    "records took the branches that it says; train with enable_bundle=false to decide it"
 )
 SQUARED = ("regression", "regression_l2", "l2", "mean_squared_error", "mse")
 TRANSFORMED = "the model was trained on the square root of what it predicts (reg_sqrt)"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from treewarden.api.frames import Card, assumed_facts, attempts_frame, reasons
 from treewarden.api.leaf_views import draw_curve, grown_points
+from treewarden.api.refits import KNOBS_OF_LIBRARY
 from treewarden.api.regrowing import Offer
 from treewarden.api.requests import (
     AnyPath,
@@ -36,10 +37,16 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 6
 NOTHING_USEFUL = (
-    "No useful change was found: only a tree without a split would pass. Try grow=True "
-    "(trains a tree under the policy), or train with larger leaves, less depth or fewer "
-    "columns."
+    "No useful change was found: of what was tried, only a tree without a split passes, if any. "
+    "Try grow=True (trains a tree under the policy), or train with larger leaves, less depth or "
+    "fewer columns."
 )
+NO_SETTING = (
+    "No setting that was tried passes. Train with a much larger {size} (100 or more), {depth}=2 and "
+    "fewer {rounds}, and repair that model, which rounds its leaf values. Or try grow=True (trains a "
+    "single tree under the policy)."
+)
+"""As no model that is trained again is rounded too."""
 
 
 class Repair:
@@ -74,10 +81,20 @@ class Repair:
         """The outcome in one sentence."""
         said = with_keywords(self._repaired.repair.message)
         if self.suggestion is None:
-            return said if self.is_found or not self.is_needed else f"{said} {NOTHING_USEFUL}"
+            return said if self.is_found or not self.is_needed else f"{said} {self._advice}"
         grown = self._offer.tried[-1]
-        too = " too" if self._repaired.file is not None else ""
-        return f"{said} Trained again with {grown.name}, the model passes{too}."
+        if self._repaired.file is not None:
+            return f"{said} Trained again with {grown.name}, the model passes too."
+        return f"Trained again with {grown.name}, the model passes. {said}"
+
+    @property
+    def _advice(self) -> str:
+        """What to do where nothing that was tried passes."""
+        library = self._subject.tree.format.partition("_")[0]
+        knobs = KNOBS_OF_LIBRARY.get(library)
+        if knobs is None:
+            return NOTHING_USEFUL
+        return NO_SETTING.format(size=knobs.size, depth=knobs.depth, rounds=knobs.rounds)
 
     @cached_property
     def original(self) -> Result:

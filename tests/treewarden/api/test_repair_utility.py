@@ -131,6 +131,21 @@ def test_boosted_models_are_fitted_again_with_larger_leaves_before_anything_else
     assert boosting_library(DecisionTreeClassifier()) == ""
 
 
+def test_a_boosted_model_that_nothing_mends_is_told_what_to_train_and_that_repair_rounds():
+    package = pytest.importorskip("lightgbm")
+    draw = np.random.default_rng(0)
+    frame = pd.DataFrame({"age": draw.integers(20, 70, 80), "kids": draw.integers(0, 4, 80)})
+    frame["ill"] = (frame["age"] > 45).astype(int)
+    model = package.LGBMClassifier(n_estimators=2, n_jobs=1, verbose=-1, enable_bundle=False)
+    model.fit(frame[["age", "kids"]], frame["ill"])
+    settings = {"sensitive": "ill", "jobs": 1, "worlds_budget": 0.5, "levels": False}
+    repair = tw.repair(model, frame, regrow_seconds=0, **settings)
+    assert not repair.is_found
+    assert "much larger min_child_samples" in repair.message
+    assert "rounds its leaf values" in repair.message
+    assert "without a split" not in repair.message
+
+
 @pytest.mark.tools
 @pytest.mark.parametrize("library", ["xgboost", "lightgbm"])
 def test_a_boosted_model_is_fitted_again_until_its_file_passes(library):
