@@ -15,9 +15,10 @@ from treewarden.audit.reading import Undetermined
 from treewarden.policies.judging.decision import Decision
 from treewarden.policies.repair.attempts import privacy
 from treewarden.policies.verdict import PolicyVerdict
+from treewarden.ppdm_models.arrays import FloatArray
 from treewarden.ppdm_models.tree.paths import path_text
 from treewarden.reports.building.worded import word
-from treewarden.reports.figures.curve import CurvePoint
+from treewarden.reports.figures.curve import AS_GIVEN, CurvePoint
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -142,10 +143,10 @@ def draw_curve(curve: Curve | None, axes: Axes | None = None) -> Axes:
         label = None if point.verdict in told else point.verdict
         at = (point.utility, point.privacy)
         axes.scatter([at[0]], [at[1]], c=colour, marker=mark, label=label)
-        axes.annotate(point.name, at, xytext=(4, 4), textcoords="offset points", fontsize=8)
         if point.is_chosen:
             axes.plot(*at, "o", markersize=14, fillstyle="none", color=INK, label="chosen")
         told.add(point.verdict)
+    _label_points(axes, points)
     measured = curve.label if curve is not None else ""
     is_loss = curve is not None and not curve.is_percent
     unit = "below 0" if is_loss else "in %"
@@ -155,6 +156,42 @@ def draw_curve(curve: Curve | None, axes: Axes | None = None) -> Axes:
     if points:
         axes.legend(loc="best")
     return axes
+
+
+NEAR = 0.04
+"""Points within this part of the picture share a label."""
+MOST_NAMES = 2
+
+
+def _label_points(axes: Axes, points: Sequence[CurvePoint]) -> None:
+    """Write the names of points, those that lie together as one; on the side where there is room."""
+    if not points:
+        return
+    at = np.array([(point.utility, point.privacy) for point in points])
+    low, span = at.min(axis=0), np.maximum(np.ptp(at, axis=0), 1e-9)
+    groups: list[tuple[FloatArray, list[str]]] = []
+    shared: list[tuple[FloatArray, list[str]]] = []
+    for place, point in zip((at - low) / span, points, strict=True):
+        is_alone = point.is_chosen or point.name == AS_GIVEN
+        near = (names for spot, names in shared if (np.abs(spot - place) < NEAR).all())
+        together = None if is_alone else next(near, None)
+        if together is None:
+            groups.append((place, [point.name]))
+            shared += [] if is_alone else [groups[-1]]
+        else:
+            together.append(point.name)
+    for place, names in groups:
+        more = len(names) - MOST_NAMES
+        text = ", ".join(names[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+        is_left = place[0] < 1 / 2
+        axes.annotate(
+            text,
+            low + place * span,
+            xytext=(6 if is_left else -6, -12 if names == [AS_GIVEN] else 6),
+            textcoords="offset points",
+            fontsize=8,
+            ha="left" if is_left else "right",
+        )
 
 
 def grown_points(offer: Offer) -> Iterator[CurvePoint]:

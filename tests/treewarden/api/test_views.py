@@ -94,6 +94,22 @@ def test_a_curve_joins_what_no_other_point_beats_and_circles_the_choice():
     assert {text.get_text() for text in axes.texts} == {"original", "b", "c"}
 
 
+def test_points_of_a_curve_that_lie_together_share_a_label_within_the_picture():
+    points = [
+        CurvePoint(n, f"c{n}", 90 + n / 100, "", 40, "", "FAIL", is_chosen=n == 4) for n in range(6)
+    ]
+    far = CurvePoint(9, "far", 60, "", 0, "", "FAIL")
+    original = CurvePoint(0, "original", 90, "", 40, "", "FAIL")
+    axes = draw_curve(Curve((far, *points, original), "accuracy", is_percent=True))
+    texts = {text.get_text(): text.get_horizontalalignment() for text in axes.texts}
+    assert texts == {
+        "far": "left",
+        "c0, c1 and 3 more": "right",
+        "c4": "right",
+        "original": "right",
+    }
+
+
 def test_flags_are_called_by_their_arguments():
     for told, expected in {
         "use --sensitive flu, or add --secret COLUMN": 'use sensitive="flu", or add secret=COLUMN',
