@@ -178,9 +178,10 @@ def test_several_tables_are_said_to_have_the_counts_as_thresholds_may_exclude_so
 
 
 def test_whoever_declared_all_columns_is_not_told_to_declare_them(forest_file, domain_file):
-    said = tw.inspect(forest_file, domain=domain_file)["rebuilt"] | {"decided": False}
+    said = tw.inspect(forest_file, domain=domain_file).to_dict()["rebuilt"]
+    said = {**said, "decided": False}
     assert [*rebuilt_lines(said)][-1].endswith("so more records may be provable")
-    assert [*rebuilt_lines(said | {"domain": None})][-1].endswith("(--domain)")
+    assert [*rebuilt_lines({**said, "domain": None})][-1].endswith("(--domain)")
 
 
 def test_python_inspects_with_a_domain_too(forest_file, domain_file):
