@@ -28,7 +28,7 @@ from collections.abc import Iterator
 
 import numpy as np
 from scipy import sparse
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from treewarden.audit.bounds import ContradictionError
 from treewarden.audit.engine.counts import Counts
@@ -169,6 +169,8 @@ class _StillNumbers:
     def projected(self, theta: FloatArray, is_used: BoolArray, is_still: BoolArray) -> FloatArray:
         """Return the part of the weights of some rows that adds up to nothing at numbers that are still.
 
+        It is 0 where rounding of large coefficients hides it.
+
         Raises:
             OutOfTimeError: the budget is used up.
         """
@@ -177,11 +179,14 @@ class _StillNumbers:
         total = self.square[np.ix_(rows, rows)]
         total[np.diag_indices(len(rows))] += SOFT
         self.clock.spend(SECONDS_A_FLOP * len(rows) ** 3)
-        factor = cho_factor(total, overwrite_a=True, check_finite=False)
+        weights = np.zeros(len(theta))
+        try:
+            factor = cho_factor(total, overwrite_a=True, check_finite=False)
+        except LinAlgError:
+            return weights
         kept = theta[rows]
         for _ in range(ROUNDS):
             kept = SOFT * cho_solve(factor, kept, check_finite=False)
-        weights = np.zeros(len(theta))
         weights[rows] = kept
         return weights
 

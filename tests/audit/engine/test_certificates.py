@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from tests.judges.rows_by_hand import rows_of
+from treewarden.audit.engine import certificates
 from treewarden.audit.engine.certificates import tightened, weights_to_ends, whole
 from treewarden.audit.engine.counts import counts_of, opened
 from treewarden.audit.engine.dual import dual_of, steps
@@ -69,3 +70,10 @@ def test_a_number_that_would_leave_its_end_is_held_still():
     first, *others = weights_to_ends(dual, np.array([3.0]), np.array([1e-4, 1 - 1e-4]), FOREVER)
     assert (dual.across @ first).tolist() == pytest.approx([3.0, 3.0])
     assert not others
+
+
+def test_where_rounding_leaves_no_square_nothing_is_tried(monkeypatch):
+    # Of rows that count people very often, what is left of the square may have no root.
+    _, dual, step = first_good_step(rows_of(FIVE, [1, 1, 1, 1, 2]))
+    monkeypatch.setattr(certificates, "SOFT", -1.0)
+    assert list(weights_to_ends(dual, step.theta, step.x, FOREVER)) == []
