@@ -1,6 +1,7 @@
 """``treewarden repair --grow``: a tree grown under the policy where no change of the model passes."""
 
 import re
+import sys
 from contextlib import contextmanager
 
 import numpy as np
@@ -111,3 +112,13 @@ def test_what_a_grown_tree_is_worth_is_said_and_weights_are_refused_by_name(fold
     )
     with pytest.raises(RemedyError, match="remove --grow"):
         grown_file(weighed, subject, None, "accuracy", silent)
+
+
+@pytest.mark.parametrize("option", [("--grow",), ("--private", "1")])
+def test_without_scikit_learn_that_is_said_before_anything_is_tried(folder, monkeypatch, option):
+    monkeypatch.setitem(sys.modules, "treewarden.learn.replacement_trees", None)
+    output = folder / "not-written.pmml"
+    outcome = run_command("repair", *arguments(folder, *option, "-o", output))
+    assert outcome.exit_code == 4
+    assert f"{option[0]}: needs scikit-learn 1.6 or newer" in outcome.output
+    assert "trying" not in outcome.output

@@ -6,6 +6,7 @@ import importlib
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import click
@@ -181,12 +182,7 @@ class RepairRun:
 
     def _train(self, subject: AuditInputs) -> Any:  # noqa: ANN401  # a GrownFile of a room that may not be there
         """Return the file of a new tree: private, or grown under the policy."""
-        option = "--grow" if self.growth.private is None else "--private"
-        try:
-            learners = importlib.import_module("treewarden.learn.replacement_trees")
-        except ImportError as error:
-            problem = "needs scikit-learn 1.6 or newer; pip install scikit-learn"
-            raise RemedyError(option, problem) from error
+        learners = _learners(self.growth)
         target, step = self.options.target, self.progress.step
         if self.growth.private is None:
             return learners.grown_file(self.request, subject, target, self.growth.utility, step)
@@ -232,9 +228,25 @@ def prepare_run(context: click.Context) -> RepairRun:
         raise click.UsageError("--grow and --private train different trees; choose one")
     if growth.bounds and growth.private is None:
         raise click.UsageError("--bound is for --private; add --private EPSILON, or leave it out")
+    if growth.grow or growth.private is not None:
+        _learners(growth)  # said before the search, not after it
     return RepairRun(
         request, options, report, deadline=deadline, clock=clock, progress=progress, growth=growth
     )
+
+
+def _learners(growth: GrowthOptions) -> ModuleType:
+    """Return the room of trees that are trained anew.
+
+    Raises:
+        RemedyError: scikit-learn is not installed.
+    """
+    try:
+        return importlib.import_module("treewarden.learn.replacement_trees")
+    except ImportError as error:
+        option = "--grow" if growth.private is None else "--private"
+        problem = "needs scikit-learn 1.6 or newer; pip install scikit-learn"
+        raise RemedyError(option, problem) from error
 
 
 def _check_endings(request: Request, options: RepairOptions) -> None:
