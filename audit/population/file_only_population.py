@@ -45,6 +45,10 @@ STAY = (
 )
 Told = tuple[int, Node]
 """A leaf that says its size, and the number of its tree."""
+BOUNDED = (
+    "the learner moved shares of classes to keep them in order (monotonic_cst), so class counts "
+    "need not be people; add the training table: --data TABLE"
+)
 NOT_ALL = "some leaves contain no class counts"
 NOT_KNOWN = Undetermined(NOT_ALL)
 
@@ -90,7 +94,10 @@ def said_of(model: Model, sensitive: str | None = None) -> FileOnlyPopulation:
     classes = [
         (t, leaf)
         for t, leaf in told
-        if trees[t].quality is Quality.EXACT and model.classes and _classes(leaf) is not None
+        if trees[t].quality is Quality.EXACT
+        and not trees[t].learner.bounds_shares
+        and model.classes
+        and _classes(leaf) is not None
     ]  # counts that were derived may come from shares that were rounded when printed
     pure = [
         class_name for class_name in classes if np.count_nonzero(_classes(class_name[1]) or ()) == 1
@@ -145,6 +152,8 @@ def _doubt(trees: Sequence[Tree], stated_leaves: Sequence[Told]) -> str:
                 return NOT_ALL
         if not _adds_up(tree):
             return STAY
+    if any(tree.classes and tree.learner.bounds_shares for tree in trees):
+        return BOUNDED
     return "" if all(map(_counts_rows, trees)) else MAYBE_WEIGHTS
 
 
@@ -174,7 +183,8 @@ def _population(model: Model, stated_leaves: Sequence[Told], sensitive: str | No
     """Return one profile a leaf: whoever is in it, of whom nothing else is known."""
     truth: FloatArray | Undetermined = Undetermined(NO_TABLE)
     classes = [_classes(leaf) for _, leaf in stated_leaves]
-    if stated_leaves and None not in classes and isinstance(model, Tree) and model.classes:
+    is_counted = isinstance(model, Tree) and model.classes and not model.learner.bounds_shares
+    if stated_leaves and None not in classes and is_counted:
         truth = np.array(classes, dtype=np.float64)
     stops = [leaf.index if isinstance(model, Tree) else NOWHERE for _, leaf in stated_leaves]
     return Population(

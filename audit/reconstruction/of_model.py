@@ -51,6 +51,10 @@ SAMPLED = Undetermined(
     "each tree used, or may have used, an unknown sample of the records, so its counts are "
     "not numbers of records"
 )
+BOUNDED = Undetermined(
+    "its learner moved shares of classes to keep them in order (monotonic_cst), so its class "
+    "counts need not be numbers of records"
+)
 NOISY = Undetermined("its numbers are random, so they prove nothing about any record")
 NO_TABLE = (
     "no table within the public domain has the sums of its leaves, so the model was trained on a "
@@ -324,6 +328,8 @@ def _why_not(model: Model, trees: Sequence[Tree]) -> Undetermined | None:
         return NOISY
     if any(tree.classes != trees[0].classes for tree in trees):
         return OTHER_ORDER
+    if any(tree.classes and tree.learner.bounds_shares for tree in trees):
+        return BOUNDED
     if isinstance(model, Ensemble) and model.sampling.resampled is not False:
         return SAMPLED
     worst = next((t for t in trees if not (t.has_people or divides_weights(t))), None)

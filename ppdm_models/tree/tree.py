@@ -128,6 +128,8 @@ class Feature:
 
 CLASS_WEIGHT = "class_weight"
 """The setting by which scikit-learn weighs classes."""
+MONOTONIC = "monotonic_cst"
+"""The setting by which scikit-learn keeps the shares of classes in order along a column."""
 NOISE = "noise"
 """What stands for it that a tree was grown on records whose values were hidden by noise."""
 
@@ -138,7 +140,7 @@ SPLIT_SETTINGS = (
     CLASS_WEIGHT,
     NOISE,
     PRIVACY,
-    *("monotonic_cst", "cost", "costs", "loss", "prior", "priors", "weights", "sample_weight"),
+    *(MONOTONIC, "cost", "costs", "loss", "prior", "priors", "weights", "sample_weight"),
     *("min_impurity_decrease", "min_impurity_split", "max_leaf_nodes", "max_depth", "ccp_alpha"),
     *("min_samples_split", "min_weight_fraction_leaf", "max_features", "splitter", "pruning"),
     *("cp", "alpha", "mincriterion", "min_info_gain", "subsampling", "bootstrap", "threshold"),
@@ -191,6 +193,11 @@ class Learner:
     def weighs_classes(self) -> bool:
         """Whether the learner weighed its classes, so that a label need not be a node's most frequent class."""
         return CLASS_WEIGHT in self.unmodelled
+
+    @property
+    def bounds_shares(self) -> bool:
+        """Whether the learner moved shares of classes to keep them in order, so that they need not count records."""
+        return MONOTONIC in self.unmodelled
 
     @property
     def saw_noise(self) -> bool:

@@ -19,6 +19,7 @@ from treewarden.ppdm_models.tree.predicate import MissingTest, NumericTest, Pred
 from treewarden.ppdm_models.tree.tool import Tool
 from treewarden.ppdm_models.tree.tree import (
     CLASS_WEIGHT,
+    MONOTONIC,
     PRIVACY,
     Criterion,
     Feature,
@@ -38,7 +39,7 @@ CRITERIA = {
 
 SQUARED = ("squared_error", "friedman_mse", "mse")
 """The criteria under which a node's impurity is the mean squared distance from its mean."""
-UNMODELLED = (CLASS_WEIGHT, "monotonic_cst", "min_impurity_split")
+UNMODELLED = (CLASS_WEIGHT, MONOTONIC, "min_impurity_split")
 """Settings that decide which split is taken, beside the criterion and the smallest leaf."""
 STOPPING = (
     "max_depth",

@@ -4,9 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.tree import DecisionTreeClassifier
 
 from tests.judges.run_reconstruction import judge
 from tests.kit.tiers import seeds
+from treewarden.audit.population.file_only_population import said_of
 from treewarden.audit.progress import FOREVER, clock
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.reconstruction import cells
@@ -18,8 +20,9 @@ from treewarden.audit.reconstruction.domain import (
     PublicDomainError,
     find_domain,
 )
-from treewarden.audit.reconstruction.of_model import SAMPLED, WHOLE_WEIGHTS, reconstruct
+from treewarden.audit.reconstruction.of_model import BOUNDED, SAMPLED, WHOLE_WEIGHTS, reconstruct
 from treewarden.audit.reconstruction.problem import NOT_ALL, read_counts
+from treewarden.ppdm_models.files.fitted import open_fitted
 from treewarden.ppdm_models.tree.column import Invalid, Treatment
 from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Member, TreeSampling
 from treewarden.ppdm_models.tree.predicate import CategoryTest, NumericTest
@@ -325,3 +328,21 @@ def test_sums_that_weights_of_classes_may_have_made_are_counts_by_supposition():
 def test_counts_that_may_be_weights_suppose_that_these_are_whole():
     trees = [replace(member.model, format="pmml") for member in HAND.members]
     assert WHOLE_WEIGHTS in reconstruct(forest(*trees), FOREVER, BOTH).assumed
+
+
+def test_shares_that_a_learner_kept_in_order_count_no_records():
+    rows = [(0, 0, 0)] * 2 + [(2, 0, 1)] * 5 + [(2, 0, 0)] + [(1, 1, 1)] * 3 + [(1, 0, 0)] * 3
+    table = np.array(rows)
+    learner = DecisionTreeClassifier(monotonic_cst=[1, 0], max_features=1, random_state=2)
+    fitted = learner.fit(table[:, :2], table[:, 2])
+    tree = open_fitted(fitted, names=("a", "b")).model
+    counts = [leaf.class_counts for leaf in tree.leaves]
+    # All of (1, 1) have class 1, and all of (1, 0) class 0: whole numbers that add up, and are none of records.
+    assert counts == [(2, 0), (2, 1), (1, 2), (1, 5)]
+    declared = {"a": DeclaredColumn((0.0, 1.0, 2.0)), "b": DeclaredColumn((0.0, 1.0))}
+    assert reconstruct(tree, FOREVER, DeclaredDomain(declared)) is BOUNDED
+    told = said_of(tree)
+    assert isinstance(told.with_classes, Undetermined)
+    assert isinstance(told.population.truth, Undetermined)
+    assert "monotonic_cst" in told.doubt
+    assert reconstruct(replace(tree, learner=Learner()), FOREVER).records == 14
