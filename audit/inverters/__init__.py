@@ -209,7 +209,8 @@ class Inverter(ABC):
     those that leaf values depend on, ``number_defaults`` where these predict a number. ``reads_cut`` says that it knows
     which other numbers of the file would give back the digits of leaf values that were cut to few. ``sampling`` are the
     settings, by name, that say which records each tree saw, ``seed`` the one of them that the draws start from, and
-    ``default_seed`` what it is by itself.
+    ``default_seed`` what it is by itself. ``says_bounds`` says that files tell whether leaf values were bounded to keep
+    predictions in order.
     """
 
     defaults: ClassVar[Mapping[str, float]] = {}
@@ -218,6 +219,7 @@ class Inverter(ABC):
     sampling: ClassVar[tuple[str, ...]] = ()
     seed: ClassVar[str] = ""
     default_seed: ClassVar[int] = 0
+    says_bounds: ClassVar[bool] = True
 
     def facts(self, growth: EnsembleGrowth, trees: Sequence[Tree]) -> Mapping[str, Fact]:
         """Return the settings that the file says, and those that follow from its numbers alone."""

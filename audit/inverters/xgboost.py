@@ -69,6 +69,7 @@ class Xgboost(Inverter):
     """Two classes by the logistic loss, several by softmax, and numbers by the squared error."""
 
     reads_cut = True
+    says_bounds = False
     defaults = {"eta": 0.3, "lambda": 1.0, "alpha": 0.0, "max_delta_step": 0.0, "subsample": 1.0}
     number_defaults = {"eta": 0.3, "lambda": 1.0, "alpha": 0.0, "max_delta_step": 0.0}
     sampling = ("subsample", "seed")

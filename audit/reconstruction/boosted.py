@@ -61,6 +61,9 @@ TOO_LARGE = Undetermined(
 )
 BY_DEFAULT = "the training settings that the file withholds are the library's defaults"
 ALL_RECORDS = "each tree used all records, as the file does not say otherwise"
+UNBOUNDED = (
+    "no constraint bounded its leaf values (monotone_constraints), which the file never says"
+)
 MORE_DIGITS = "sums of leaves are used as far as the library's rounding lets them be known"
 
 
@@ -152,6 +155,8 @@ def prove_sums(
         assumed[0] = ONLY_CLASSES
     if inverters()[growth.library].is_sampled(growth) is None:
         assumed.append(ALL_RECORDS)
+    if not inverters()[growth.library].says_bounds:
+        assumed.append(UNBOUNDED)
     return _Proving(case, sums, cells, until).run(tuple(assumed))
 
 

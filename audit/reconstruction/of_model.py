@@ -38,6 +38,7 @@ from treewarden.audit.reconstruction.proved import ProvedCounts, prove_counts
 from treewarden.ppdm_models.arrays import BoolArray, IntArray
 from treewarden.ppdm_models.semantics.support import REASONS
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model, trees_of
+from treewarden.ppdm_models.tree.plain_splits import is_inner
 from treewarden.ppdm_models.tree.tree import Quality, Task, Tree
 
 if TYPE_CHECKING:
@@ -348,17 +349,17 @@ WHOLE_WEIGHTS = "no record has a weight that is not a whole number"
 def _supposed_weights(trees: Sequence[Tree]) -> tuple[str, ...]:
     """Return what proofs by counts suppose of the weights of records, where the file leaves that open.
 
-    Where a format says rows beside weights, records of weight 1 alone add up to both in every node, unless all nodes
-    hold the classes in such shares that weights of these add up to the same.
+    Where a format says rows beside weights, and both agree in each leaf, weights within a leaf may still add up to its
+    rows by chance or by calibration, and move its class counts. Only a leaf of one class, and one in which each record
+    has another class, has the same counts whatever the weights.
     """
     if not all(map(_counts_rows, trees)):
         return (WHOLE_WEIGHTS,)
     if any(map(divides_weights, trees)):
         return (ONLY_CLASSES,)
-    sums = np.concatenate([records_by_class(tree) for tree in trees])
-    sums = sums[~np.isnan(sums).any(axis=1)]
-    present = sums[:, (sums > 0).any(axis=0)]
-    is_told = not present.size or np.linalg.matrix_rank(present) == present.shape[1]
+    sums = np.concatenate([records_by_class(tree)[~is_inner(tree)] for tree in trees])
+    present = (sums > 0).sum(axis=1)
+    is_told = np.all((present == 1) | (present == sums.sum(axis=1)) | np.isnan(sums).any(axis=1))
     return () if is_told else (EQUAL_WEIGHTS,)
 
 

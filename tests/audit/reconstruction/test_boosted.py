@@ -115,6 +115,11 @@ def test_records_of_other_weights_prove_something_only_under_a_supposition(grow)
         assert "no record has a weight of its own" in found.assumed
 
 
+def test_leaf_values_that_a_constraint_may_have_bounded_prove_only_under_a_supposition():
+    assert boosted.UNBOUNDED in reconstruct(xgboost_model(), FOREVER, DOMAIN).assumed
+    assert boosted.UNBOUNDED not in reconstruct(gradient_boosting(), FOREVER, DOMAIN).assumed
+
+
 def test_records_at_a_value_that_no_test_parts_are_proved_up_to_a_range():
     found = reconstruct(gradient_boosting(), FOREVER, DOMAIN)
     whole = found.columns_proved

@@ -12,7 +12,7 @@ from treewarden.audit.population.file_only_population import said_of
 from treewarden.audit.progress import FOREVER, clock
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.reconstruction import cells
-from treewarden.audit.reconstruction.cells import HALF_WAY, find_boxes, find_cells
+from treewarden.audit.reconstruction.cells import EQUAL_WEIGHTS, HALF_WAY, find_boxes, find_cells
 from treewarden.audit.reconstruction.domain import (
     NO_COLUMNS,
     DeclaredColumn,
@@ -252,7 +252,7 @@ def test_nobody_has_a_value_between_the_two_nearest_that_make_a_threshold():
 )
 def test_thresholds_that_were_made_otherwise_prove_nothing(trees):
     found = found_of(*trees)
-    assert not found.assumed
+    assert HALF_WAY not in found.assumed
     counted = reconstruct(
         forest(*trees),
         FOREVER,
@@ -323,6 +323,17 @@ def test_sums_that_weights_of_classes_may_have_made_are_counts_by_supposition():
     one = forest(stump("a", (2, 2), (3, 3)))
     assert said in reconstruct(one, FOREVER, BOTH).assumed
     assert said not in reconstruct(HAND, FOREVER, BOTH).assumed
+
+
+def test_weights_that_add_up_to_the_rows_of_each_leaf_are_supposed_not_to_be():
+    # Two records of each class in each leaf, weighed so that each leaf has its four rows, but 1 and 3 by class.
+    weights = [0.5, 0.5, 1.5, 1.5, 1.5, 1.5, 0.5, 0.5]
+    fitted = DecisionTreeClassifier().fit(
+        [[0.0]] * 4 + [[1.0]] * 4, [0, 0, 1, 1] * 2, sample_weight=weights
+    )
+    found = reconstruct(open_fitted(fitted, names=("a",)).model, FOREVER)
+    assert sorted(found.counts.low.tolist()) == [[1, 3], [3, 1]]
+    assert EQUAL_WEIGHTS in found.assumed
 
 
 def test_counts_that_may_be_weights_suppose_that_these_are_whole():
