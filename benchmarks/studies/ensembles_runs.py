@@ -62,7 +62,8 @@ def rounded(file: OpenedFile, data: Data, digits: int) -> tuple[OpenedFile, dict
     assert isinstance(file.opened, Rewritable)
     facts = {name: fact.value for name, fact in facts_of(file.model).items()}
     settings = settings_of(file.model)
-    told = {name: value for name, value in facts.items() if value is not None and name in settings}
+    told = {"subsample": 1.0}  # no file says that all trees saw all records
+    told |= {name: value for name, value in facts.items() if value is not None and name in settings}
     return open_model(file.opened.rewrite(proposal.model), file.model.source), told
 
 
