@@ -17,7 +17,7 @@ from treewarden.audit.joint.releases import ReleaseView, join_releases
 from treewarden.audit.population.forest import accuracy_of, forest_of, said_by
 from treewarden.audit.population.linked_population import KnownGroups, shared_people
 from treewarden.audit.population.population import Population, build_population
-from treewarden.audit.progress import FOREVER, clock
+from treewarden.audit.progress import FOREVER, work_clock
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.regression.inference import values_of
 from treewarden.policies.pack import load_pack
@@ -82,7 +82,7 @@ def judged(
     found = join_trees(
         forest,
         people,
-        TimeBudget(clock(120.0), budget),
+        TimeBudget(work_clock(120.0), budget),
         training=training,
         seeds=seeds,
         over_trees=over_trees,
@@ -175,7 +175,7 @@ def together(files: list[OpenedFile], tables: list[pd.DataFrame], budget: float)
         populations.append(people)
         held.append(ReleaseView(forest_of(file.model, people), people))
     shared = shared_people([each.model for each in files], own, populations, ID)
-    found = join_releases(held, shared, TimeBudget(clock(60.0), budget))
+    found = join_releases(held, shared, TimeBudget(work_clock(60.0), budget))
     if isinstance(found, Undetermined):
         raise ValueError(found.reason)
     everybody = float(shared.counts.sum())
@@ -183,7 +183,7 @@ def together(files: list[OpenedFile], tables: list[pd.DataFrame], budget: float)
     sure = sure[found.joined.cells.of]
     new = (shared.places[-1] >= 0) & (shared.places[:-1] < 0).all(axis=0)
     last = (
-        join_releases(held[-1:], _last(shared), TimeBudget(clock(60.0), budget))
+        join_releases(held[-1:], _last(shared), TimeBudget(work_clock(60.0), budget))
         if new.any()
         else found
     )
