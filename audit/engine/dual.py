@@ -20,7 +20,11 @@ from scipy.special import entr, expit, xlogy
 from threadpoolctl import ThreadpoolController
 
 from treewarden.audit.engine.counts import Counts, OpenNumbers
-from treewarden.audit.engine.time_budget import SECONDS_A_FLOP, SECONDS_A_PRODUCT
+from treewarden.audit.engine.time_budget import (
+    SECONDS_A_FLOP,
+    SECONDS_A_PRODUCT,
+    SECONDS_A_SQUARE_ENTRY,
+)
 from treewarden.audit.progress import Clock, OutOfTimeError
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 
@@ -283,7 +287,7 @@ def square(matrix: sparse.csr_array, clock: Clock) -> FloatArray:
         clock.check()
         end = min(start + SLAB, rows)
         entries = float(matrix.indptr[end] - matrix.indptr[start])
-        clock.spend(SECONDS_A_PRODUCT * (entries * often + (end - start) * (rows - start)))
+        clock.spend(SECONDS_A_SQUARE_ENTRY * (entries * often + (end - start) * (rows - start)))
     return _square_by_density(matrix)
 
 

@@ -40,6 +40,8 @@ SECONDS_A_LOOK = 5e-9
 """To look at one entry of a row."""
 SECONDS_A_PRODUCT = 1e-8
 """To multiply two entries and add that up."""
+SECONDS_A_SQUARE_ENTRY = 3e-9
+"""The same where a sparse matrix is multiplied by itself."""
 SECONDS_A_FLOP = 3e-11
 """For a dense factorisation, by the cube of its rows."""
 SECONDS_A_MODEL_ENTRY = 5e-6

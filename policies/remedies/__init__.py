@@ -31,7 +31,7 @@ class Proposal:
     ``withheld`` are the kinds of numbers no longer published; ``node_map`` gives for each node of the original tree the
     node of this one that its records are in now. It is empty for an ensemble. ``is_bare`` says that the file is to be
     written without what it gives away beside its trees; ``kept`` are how many rounds of a boosted model stay, where the
-    last ones go (0: all do).
+    last ones go (0: all do). ``caution`` is what somebody may infer who knows how the change was chosen.
     """
 
     remedies: tuple[str, ...]
@@ -41,6 +41,7 @@ class Proposal:
     node_map: tuple[int, ...]
     is_bare: bool = False
     kept: int = 0
+    caution: str = ""
 
 
 @dataclass(frozen=True, slots=True)

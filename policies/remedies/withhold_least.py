@@ -34,7 +34,7 @@ from treewarden.policies.remedies._withholding import (
 )
 from treewarden.ppdm_models.errors import OutputsError
 from treewarden.ppdm_models.outputs.published import PublishedOutput
-from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
+from treewarden.ppdm_models.tree.ensemble import Ensemble, Model, trees_of
 from treewarden.ppdm_models.tree.tree import Tree
 
 if TYPE_CHECKING:  # solvers
@@ -100,7 +100,8 @@ class WithholdLeast(Remedy):
             for node in tree.nodes
         )
         changed = replace(tree, nodes=nodes, unused=())
-        yield _proposal(found, len(tree.leaves), changed, tuple(range(len(tree.nodes))))
+        made = _proposal(found, len(tree.leaves), changed, tuple(range(len(tree.nodes))))
+        yield self._cautioned(made, changed)
 
     def propose_all(
         self, forest: Forest, population: Population, pack: Pack
@@ -122,7 +123,14 @@ class WithholdLeast(Remedy):
             return
         changed = withhold_counts(forest, population.columns, found.leaves, found.in_bands)
         if isinstance(changed, Ensemble) and found.leaves | found.in_bands:
-            yield _proposal(found, sum(tree.leaf_count for tree in forest.trees), changed, ())
+            leaves = sum(tree.leaf_count for tree in forest.trees)
+            yield self._cautioned(_proposal(found, leaves, changed, ()), changed)
+
+    def _cautioned(self, proposal: Proposal, changed: Model) -> Proposal:
+        """Return the proposal with what the choice of leaves tells, where others keep their counts."""
+        keeps = any(leaf.class_counts for tree in trees_of(changed) for leaf in tree.leaves)
+        is_told = keeps and not self.same_everywhere
+        return replace(proposal, caution=CHOICE_TELLS) if is_told else proposal
 
     def _fewest(
         self, forest: Forest, population: Population, seconds: float
@@ -151,6 +159,11 @@ class WithholdLeast(Remedy):
         return NoProposal(("withhold_least",), why)
 
 
+CHOICE_TELLS = (
+    "Only the leaves whose counts would prove something lose them. Whoever knows this rule can "
+    "guess what those leaves hold. To publish the same of every leaf, repair with "
+    "--same-everywhere."
+)
 OF_LABELS = "labels and record counts, if it is known how ties are broken; train larger leaves"
 NOT_SEARCHED = "the least to withhold was not searched for"
 

@@ -117,6 +117,7 @@ def repair_story(repair: RepairSearch) -> Story:
             (
                 _of_repaired(mended),
                 *_to_audit_again(mended),
+                *([best.proposal.caution] if best.proposal.caution else []),
                 "Check in the table “All changes and their cost” that the model is still useful at this cost.",
                 WHO_KNOWS_MORE,
             ),

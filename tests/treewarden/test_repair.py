@@ -422,3 +422,27 @@ def test_the_help_says_that_a_file_for_the_model_is_required(files):
     assert "The file for the repaired model. [required, or --list]" in said
     missing = files.run("repair", "--policy", files.policy("harsh"))
     assert (missing.exit_code, "add -o FILE" in missing.stderr) == (2, True)
+
+
+def test_whoever_publishes_the_least_withholding_is_told_what_its_choice_tells(files):
+    pure = {
+        '"no" recordCount="21"': '"no" recordCount="29"',
+        '"yes" recordCount="19"': '"yes" recordCount="11"',
+        '"no" recordCount="12"': '"no" recordCount="20"',
+        '"yes" recordCount="8"': '"yes" recordCount="0"',
+    }
+    text = PMML
+    for old, new in pure.items():
+        text = text.replace(old, new, 1)
+    files.model.write_text(text, encoding="utf-8")
+    groups = (("30,F,no", 20), ("50,F,no", 3), ("50,F,yes", 9), ("50,M,no", 6), ("50,M,yes", 2))
+    lines = ["age,sex,flu", *(line for line, number in groups for _ in range(number))]
+    files.table.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    clause = CLAUSE.format(name="proofs", measure="certain_disclosure", rule="at_most", limit=0)
+    (files.folder / "proofs.toml").write_text(clause, encoding="utf-8")
+    asked = ("repair", "--policy", files.policy("proofs"), "--split", "none")
+    told = files.run(*asked, "-o", files.folder / "some.pmml", "--apply", "withhold_least")
+    assert told.exit_code == 0, told.output
+    assert "repair with --same-everywhere" in " ".join(told.stdout.split())
+    same = files.run(*asked, "-o", files.folder / "all.pmml", "--same-everywhere")
+    assert "repair with --same-everywhere" not in " ".join(same.stdout.split())

@@ -410,6 +410,11 @@ def _with_table(request: Request) -> NextStep:
     return NextStep("Audit it with its training table (replace TABLE by its file):", again)
 
 
+def _is_of_file(step: str) -> bool:
+    """Return whether a step of a report on a repair is about the file that was written."""
+    return "--knowledge" in step or "--same-everywhere" in step
+
+
 def repair_next_steps(
     request: Request,
     subject: AuditInputs,
@@ -437,7 +442,7 @@ def repair_next_steps(
         )
         steps = [
             NextStep(f"{first} To audit the new file by itself:", again),
-            *(NextStep(step) for step in document.next_steps if "--knowledge" in step),
+            *(NextStep(step) for step in document.next_steps if _is_of_file(step)),
             NextStep("Check that the model is still useful."),
         ]
     elif table_lacks_target(document):

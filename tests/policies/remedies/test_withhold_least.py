@@ -152,7 +152,9 @@ def test_bands_stand_for_class_counts_where_they_cost_less_and_suffice():
 def test_the_same_everywhere_leaves_no_pattern():
     plain = only(REMEDY)
     assert [leaf.class_counts is None for leaf in plain.model.leaves] == [True, True, False]
+    assert "--same-everywhere" in plain.caution
     same = only(REMEDY.at_costs(EQUAL_COSTS, same_everywhere=True))
+    assert same.caution == ""
     assert [leaf.class_counts for leaf in same.model.leaves] == [None] * 3
     banded = only(REMEDY.at_costs(read_costs("band=0.5"), same_everywhere=True))
     assert all(leaf.bands for leaf in banded.model.leaves)
