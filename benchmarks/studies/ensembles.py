@@ -277,16 +277,16 @@ def _newcomers(folder: Path, size: Size) -> str:
 
 TEXT = """# What published ensembles prove of the people behind them
 
-Made by `python -m benchmarks.studies.ensembles --data FOLDER`, part of `make studies DATA=FOLDER`; the libraries
+Made by `python -m benchmarks.studies.ensembles --data FOLDER`, part of `make studies DATA=FOLDER`. The libraries
 grow the models, write them, and treewarden reads them as anybody would. Machine: {machine}.{missing}
 
 **Data.** Heart (Cleveland, 297 records, disease or none), German credit (1,000, bad or good), breast cancer (277,
 recurrence or none), Adult (30,162, 14 columns, more than 50K or not). Categories are numbered in alphabetical
-order; records that lack a value are left out.
+order. Records that lack a value are left out.
 
 **Adversary.** Knows every column of every record but the label, and holds the file. All figures are shares of the
-people of the training table: *one leaf*, proved by one leaf alone; *all*, proved by all leaves together; *guess*,
-guessed right by the maximum-entropy estimate; *model*, predicted correctly by the model itself, which whoever uses it
+people of the training table: *one leaf*, proved by one leaf alone. *all*, proved by all leaves together. *guess*,
+guessed right by the maximum-entropy estimate. *model*, predicted correctly by the model itself, which whoever uses it
 knows anyway. *sums exact* is the share of leaves whose number of people of each class follows exactly from the
 file.
 

@@ -126,9 +126,12 @@ def test_what_is_not_judged_is_said_in_every_report(audited, files):
     for more in ([], ["--redacted"]):
         code, document = audited(SMALL, other, more=more)
         assert code == 0
-        assert document["not_judged"] == [
-            {"name": "large", "text": "applies to boosted models only"}
-        ]
+        (check,) = document["not_judged"]
+        assert check == {
+            "name": "large",
+            "plain": "fewest people in a leaf",
+            "text": "applies to boosted models only",
+        }
     policy = files.folder / "ours.toml"
     assert (
         "- large: applies to boosted" in files.run("audit", "--policy", policy, "--verbose").stdout
@@ -195,7 +198,7 @@ def test_a_pack_that_extends_another_is_named_and_what_it_drops_is_said(audited,
     assert code == 0
     assert document["policy"]["title"] == "Ours"
     assert document["not_judged"] == [
-        {"name": "large", "text": "left out by this policy: the board"}
+        {"name": "large", "plain": "", "text": "left out by this policy: the board"}
     ]
 
 
