@@ -3,7 +3,7 @@
     python -m benchmarks.ensembles --data FOLDER [--only TEXT] [--out FILE]
 
 The libraries grow the models on the public tables. Each part is a process of its own: reading the model and the table,
-which is told apart; sums, rows and the cheap proofs; these with the estimate and its certificates; and the whole of
+which is told apart, sums, rows and the cheap proofs; these with the estimate and its certificates; and the whole of
 ``treewarden audit``, with its exact search (20 s), measures and report.
 """
 
@@ -182,8 +182,8 @@ Made by `python -m benchmarks.ensembles --data FOLDER --out docs/engineering/ben
 (`make bench-ensembles DATA=FOLDER`). Machine: {machine}.
 
 Models that XGBoost and LightGBM grow with their own settings on the public tables (Adult: 30,162 people, 14
-columns; LightGBM: 31 leaves). Each part is a process of its own. *Reading* is the model and the table; *sums, rows*
-turns all leaves back into sums of labels; *proofs, estimate* is all of it but the exact search: rows over cells,
+columns. LightGBM: 31 leaves). Each part is a process of its own. *Reading* is the model and the table. *Sums, rows*
+turns all leaves back into sums of labels. *Proofs, estimate* is all of it but the exact search: rows over cells,
 propagation, Newton's method, certificates. *Asked* is what was asked for before it was built. *Whole command* is
 `treewarden audit` with the pack `standard`, its exact search of 20 s, what the first trees tell, and an HTML
 report.
