@@ -31,6 +31,7 @@ from benchmarks.studies.ensembles_data import data_of
 from benchmarks.studies.joint_outputs import characteristics, people_of
 from treewarden.jobs.demo import survey
 from treewarden.policies.remedies import redact, withhold_least
+from treewarden.ppdm_models.errors import TreewardenError
 
 PROOFS = "proofs"
 POLICIES = (PROOFS, "standard", "health", "official-statistics", "open-data")
@@ -194,7 +195,7 @@ def main() -> None:
             for way in given.way:
                 try:
                     words = repaired(case, policy, way)
-                except Exception as error:
+                except TreewardenError as error:
                     words = f"error {error}"
                 print(f"{name}, {policy}, {way}: {words}", flush=True)
 

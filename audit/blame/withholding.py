@@ -162,9 +162,8 @@ def _covering(
     inside = sparse.csr_array(numbers.problem.matrix[rows] != 0)
     while left.any() and len(rows):
         people = np.bincount(of_row[rows], inside @ left.astype(np.float64), len(numbers.names))
-        worth = people / numbers.costs
-        best = int(worth.argmax())
-        if worth[best] <= 0:
+        best = int((people / numbers.costs).argmax())
+        if not people[best]:
             break
         chosen.add(best)
         left &= ~np.asarray(inside[of_row[rows] == best].sum(axis=0) > 0).reshape(-1)
