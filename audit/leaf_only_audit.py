@@ -87,9 +87,10 @@ def glance_at_file(
     """Take the readings that the file alone bears, with no table at all; all others could not be told.
 
     A reading of leaves spans from the worst that the truth may be to what the file says. So a clause may fail, and
-    passes only where the counts of every leaf are known to be people, one each. Where they are not, the last spot is
-    the root: what is not known may break a clause anywhere below it, so that to accept the leaves that are named is not
-    to accept all.
+    passes only where the counts of every leaf are known to be people, one each: the sizes of leaves are where the file
+    has rows beside weights, the numbers of their classes only where they follow from that. Where they are not, the last
+    spot is the root: what is not known may break a clause anywhere below it, so that to accept the leaves that are
+    named is not to accept all.
     """
     file_only_population, unknown = said_of(model, sensitive), Undetermined(NO_TABLE)
     warnings: tuple[str, ...] = ()
@@ -141,16 +142,16 @@ def _from_file(
         return measured(measure_call, evidence)
     if not isinstance(measure, LeafMeasure):
         return Measurement(Undetermined(NO_TABLE))
-    leaves = file_only_population.leaves(
-        of_classes=EvidenceSource.TRUTH in measure.reads, of_shares=measure.of_shares
-    )
+    of_classes = EvidenceSource.TRUTH in measure.reads
+    leaves = file_only_population.leaves(of_classes=of_classes, of_shares=measure.of_shares)
     measurement = measured(
         measure_call, replace(evidence, forest=replace(file_only_population.forest, leaves=leaves))
     )
-    if not file_only_population.doubt or isinstance(measurement.reading, Undetermined):
+    doubt = file_only_population.doubt_about(of_numbers=of_classes and not measure.of_presence)
+    if not doubt or isinstance(measurement.reading, Undetermined):
         return measurement
     worst = measure.limits[0] if measure.risk == "low" else measure.limits[1]
     reading = measurement.reading
     ends = (worst, reading.high) if measure.risk == "low" else (reading.low, worst)
-    elsewhere = Spot("leaf", 0, *measure.limits, file_only_population.doubt)
+    elsewhere = Spot("leaf", 0, *measure.limits, doubt)
     return Measurement(Interval(*ends), (*measurement.spots[: MOST_SPOTS - 1], elsewhere))

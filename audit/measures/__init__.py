@@ -185,12 +185,14 @@ class LeafMeasure(Measure):
     """A measure that gives each leaf a value of its own; the reading is that of the riskiest leaf.
 
     ``of_shares`` is true where only the classes' shares of a leaf count. Under sampling weights these are not the same
-    of people and of what the file speaks of, and the reading spans both.
+    of people and of what the file speaks of, and the reading spans both. ``of_presence`` is true where only matters
+    which classes a leaf has, which no weights change.
     """
 
     reads = frozenset({EvidenceSource.LEAVES, EvidenceSource.TRUTH})
     places = "leaf"
     of_shares: ClassVar[bool] = False
+    of_presence: ClassVar[bool] = False
 
     @abstractmethod
     def values(self, leaves: Leaves, parameters: Parameters) -> FloatArray | Undetermined:

@@ -22,6 +22,7 @@ from treewarden.ppdm_models.arrays import FloatArray
 class AbsentValues(LeafMeasure):
     """The number of classes without a record, in the leaf with the most; 0 where every leaf has people of each."""
 
+    of_presence = True
     unit = "values"
     plain = "largest number of values that no person of a leaf has"
     short = "values that no person of a leaf has"

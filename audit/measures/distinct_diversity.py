@@ -19,6 +19,7 @@ from treewarden.ppdm_models.arrays import FloatArray
 class DistinctDiversity(LeafMeasure):
     """The number of classes with at least one record, in the leaf with the fewest."""
 
+    of_presence = True
     unit = "values"
     plain = "fewest different values among the people in a leaf"
     short = "fewest different values in a leaf"

@@ -1,9 +1,11 @@
 """The leaves as a model's file alone tells them, where no table is at hand: what its counts prove of people.
 
 A count in a file may be many things: people, sums of weights, draws of a sample. Three cases are told apart. Where the
-format says how many rows a node holds and what they weigh, and both agree, a count is a number of people. Where whole
-numbers add up and nothing more is known, a count may still be a sum of whole weights: then the people are that many or
-fewer, a class with a count is there, and one without is not. Anything else (weights, shares, draws) tells nothing.
+format says how many rows a node holds and what they weigh, and both agree, the size of a leaf is a number of people,
+and its classes are those it has; how many people each has is not known where weights may add up to the rows. Where
+whole numbers add up and nothing more is known, a count may still be a sum of whole weights: then the people are that
+many or fewer, a class with a count is there, and one without is not. Anything else (weights, shares, draws) tells
+nothing.
 Whoever wrote the file is believed; only the table shows that its numbers are true.
 """
 
@@ -40,6 +42,10 @@ MAYBE_WEIGHTS = (
     "the file does not state whether its counts are people or sums of weights; add the "
     "training table: --data TABLE"
 )
+MIXED_BY_WEIGHTS = (
+    "the file does not state whether records had weights, and these may add up to the records of a "
+    "leaf and still change the counts of its classes; add the training table: --data TABLE"
+)
 STAY = (
     "records may stop above the leaves, and they can be counted only with the table: --data TABLE"
 )
@@ -59,7 +65,8 @@ class FileOnlyPopulation:
 
     ``doubt`` is "" where these are all the leaves and their counts are people; else why the truth may be worse.
     ``with_classes`` are the leaves that also say who is of which class, ``pure`` those of one class only: of these the
-    shares of people are known even where the counts may be sums of weights (``may_weigh``).
+    shares of people are known even where the counts may be sums of weights (``may_weigh``). ``may_mix`` says that some
+    leaf has class counts that weights may have moved, though its size is known.
     """
 
     forest: Forest
@@ -68,6 +75,11 @@ class FileOnlyPopulation:
     with_classes: Leaves | Undetermined
     pure: Leaves | Undetermined
     may_weigh: bool
+    may_mix: bool
+
+    def doubt_about(self, *, of_numbers: bool) -> str:
+        """Return why the truth may be worse than what the leaves say, of the number of people of each class or not."""
+        return self.doubt or (MIXED_BY_WEIGHTS if of_numbers and self.may_mix else "")
 
     def leaves(self, *, of_classes: bool, of_shares: bool) -> Leaves | Undetermined:
         """Return the leaves of which something is known: of their sizes, of their classes, of the classes' shares."""
@@ -107,13 +119,20 @@ def said_of(model: Model, sensitive: str | None = None) -> FileOnlyPopulation:
         shown = int(sizes.trees[sizes.records.argmin()])
     forest = Forest(model, trees, stops, sizes, shown, Undetermined(NO_TABLE))
     return FileOnlyPopulation(
-        forest,
-        people,
-        doubt,
-        _leaves(model, trees, classes, people, doubt),
-        _leaves(model, trees, pure, people, doubt),
-        not all(map(_counts_rows, trees)),
+        forest=forest,
+        population=people,
+        doubt=doubt,
+        with_classes=_leaves(model, trees, classes, people, doubt),
+        pure=_leaves(model, trees, pure, people, doubt),
+        may_weigh=not all(map(_counts_rows, trees)),
+        may_mix=any(map(_may_mix, trees)),
     )
+
+
+def _may_mix(tree: Tree) -> bool:
+    """Whether some leaf has several classes and more records than classes, so that weights may hide their numbers."""
+    sizes = ((sum(map(bool, _classes(leaf) or ())), count_of(leaf)) for leaf in tree.leaves)
+    return any(present > 1 and count != present for present, count in sizes)
 
 
 def _useless(model: Model, trees: Sequence[Tree]) -> str:
