@@ -12,6 +12,8 @@ from typing import Literal
 
 NONE = "none"
 """The limit of what must not be there at all."""
+NEW_TREE = "grow"
+"""The name of a repair that changes no model: it trains a new tree under the policy."""
 
 
 class PolicyVerdict(IntEnum):

@@ -10,7 +10,7 @@ from enum import StrEnum
 import numpy as np
 
 from treewarden.audit.population.forest import accuracy_of, said_by
-from treewarden.audit.population.population import Population
+from treewarden.audit.population.population import Population, rerouted
 from treewarden.audit.population.target import label_of
 from treewarden.audit.reading import Reading, Undetermined, exactly
 from treewarden.audit.result import Audit
@@ -18,8 +18,9 @@ from treewarden.policies.judging.decision import Decision, Finding
 from treewarden.policies.remedies import NoProposal, Proposal
 from treewarden.policies.repair.utility import CrossValidation, Holdout, UtilityName
 from treewarden.policies.rules import rules
-from treewarden.policies.verdict import PolicyVerdict
+from treewarden.policies.verdict import NEW_TREE, PolicyVerdict
 from treewarden.ppdm_models.arrays import BoolArray, IndexArray
+from treewarden.ppdm_models.errors import TreewardenError
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model, trees_of
 from treewarden.ppdm_models.tree.tree import (
     Node,
@@ -174,6 +175,41 @@ def cost_of(
     )
 
 
+def cost_of_new_tree(
+    model: Model,
+    people: Population,
+    tree: Tree,
+    its_people: Population,
+    utility: float,
+    validation: CrossValidation | Undetermined,
+) -> Cost:
+    """Return what it costs to publish a tree that was trained anew, whose own people are these, in place of a model.
+
+    Its ``utility`` is cross-validated: it was trained again in each fold. It is told where that of the model is.
+    """
+    before, said_before = _predictions(model, people.leaf, people)
+    try:
+        said_after = _predictions(tree, rerouted(tree, people).leaf, people)[1]
+    except (TreewardenError, KeyError):  # it asks for what does not part these people
+        said_after = Undetermined("the new tree tests what the old model does not")
+    leaves_before = _leaves(model)
+    told = _utility(model, people.leaf, validation)
+    unknown = Undetermined("some fold could not be scored")
+    own = unknown if math.isnan(utility) else exactly(utility)
+    return Cost(
+        leaves_before=len(leaves_before),
+        leaves_after=tree.leaf_count,
+        predictions_changed=_changed(said_before, said_after, people),
+        accuracy_before=before,
+        accuracy_after=_predictions(tree, its_people.leaf, its_people)[0],
+        withheld=(),
+        numbers_withheld=0.0,
+        sizes_withheld=0.0,
+        utility_before=told,
+        utility_after=None if told is None else own,
+    )
+
+
 def _utility(
     model: Model, leaf: IndexArray, validation: CrossValidation | Undetermined | None
 ) -> Reading | None:
@@ -280,6 +316,11 @@ class RepairAttempt:
         return None if self.decision is None or self.not_audited else privacy(self.decision)
 
     @property
+    def is_new_tree(self) -> bool:
+        """Whether it is a tree that was trained anew."""
+        return self.proposal.remedies == (NEW_TREE,)
+
+    @property
     def failing(self) -> tuple[Finding, ...]:
         """What keeps it from passing, as far as that was looked at, worst first."""
         if self.decision is None:
@@ -332,6 +373,24 @@ class RepairSearch:
             recommended=now(self.recommended),
             nearest=now(self.nearest),
             applied=now(self.applied),
+        )
+
+    def with_new_tree(
+        self, message: str, attempt: RepairAttempt | None, *, passes: bool
+    ) -> RepairSearch:
+        """Return the same with what came of a tree that was trained anew; one that passes is the one that is applied.
+
+        A tree with differential privacy is no ``attempt``: nothing is measured of it, as that would cost privacy.
+        """
+        attempts = self.attempts if attempt is None else marked((*self.attempts, attempt))
+        chosen = attempts[-1] if attempt is not None and passes else None
+        return replace(
+            self,
+            message=f"{message} {self.message}",  # summaries cut the end
+            attempts=attempts,
+            recommended=chosen,
+            applied=chosen,
+            has_new_tree=passes,
         )
 
     @property

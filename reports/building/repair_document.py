@@ -77,6 +77,7 @@ CROSS_VALIDATED = (
     "Changes are compared by {} in five-fold cross-validation. The splits stay as published; only the leaf values "
     "are computed again."
 )
+TRAINED_IN_FOLDS = " The new tree is trained again in each fold, a stricter comparison."
 
 
 def _utility_name(repair: RepairSearch) -> str:
@@ -91,7 +92,8 @@ def _utility_words(repair: RepairSearch) -> str:
     if isinstance(repair.validation, Undetermined):
         why = repair.validation.reason
         return f"Changes are compared by training accuracy, not cross-validated: {sentence(why)}"
-    return CROSS_VALIDATED.format(_utility_name(repair))
+    has_tree = any(attempt.is_new_tree for attempt in repair.attempts)
+    return CROSS_VALIDATED.format(_utility_name(repair)) + TRAINED_IN_FOLDS * has_tree
 
 
 def _utility_value(taken: Taken | None, repair: RepairSearch) -> Value | None:
@@ -105,6 +107,8 @@ def _utility_value(taken: Taken | None, repair: RepairSearch) -> Value | None:
 def _title(repair: RepairSearch) -> str:
     if repair.applied is None:
         return "Nearest attempt, still not enough"
+    if repair.applied.is_new_tree:
+        return "After: the new tree"
     return f"After: {'recommended' if repair.applied is repair.recommended else 'chosen'}"
 
 
@@ -157,8 +161,13 @@ def _compared(before: Audit, after: Audit) -> tuple[Compared, ...]:
     return tuple(
         Compared(plain=was[key].plain, before=_bare(was[key]), after=_bare(now[key]))
         for key in was
-        if key in now
+        if key in now and not _tells_nothing(was[key], now[key])
     )
+
+
+def _tells_nothing(before: Reading, after: Reading) -> bool:
+    """Return whether neither is known, for the same reason: such as a metric that is not of this kind of model."""
+    return before.low is None and after.low is None and before.reason == after.reason
 
 
 def _bare(reading: Reading) -> Value:
@@ -178,8 +187,10 @@ def _attempt(tried: repairs.RepairAttempt, repair: RepairSearch) -> Attempt:
         is_unbeaten=tried.is_unbeaten,
         privacy=_privacy(tried.privacy),
         leaves=cost.leaves_after,
-        leaves_lost=cost.leaves_lost,
-        leaves_text=f"{cost.leaves_after} of {cost.leaves_before}",
+        leaves_lost=max(0, cost.leaves_lost),
+        leaves_text=f"{cost.leaves_after} new"
+        if tried.is_new_tree
+        else f"{cost.leaves_after} of {cost.leaves_before}",
         predictions_changed=None if isinstance(changed, Undetermined) else number(changed),
         predictions_changed_text=UNKNOWN if isinstance(changed, Undetermined) else percent(changed),
         accuracy_before=value(cost.accuracy_before, "share"),

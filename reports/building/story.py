@@ -10,6 +10,7 @@ from treewarden.audit.evidence import Evidence
 from treewarden.audit.inverters import facts_of
 from treewarden.audit.knowledge.knowledge import understated
 from treewarden.audit.reading import Undetermined
+from treewarden.audit.result import Audit
 from treewarden.policies.judging.decision import (
     Decision,
     Finding,
@@ -98,6 +99,8 @@ def repair_story(repair: RepairSearch) -> Story:
     if not repair.is_needed:
         story = audit_story(evidence, repair.decision, contradicted=untold(repair.audit))
         return Story(f"The {whole} passes as it is.", story.meaning, story.next_steps)
+    if best is not None and best.is_new_tree and best.audit and best.decision:
+        return _of_new_tree(whole, best.audit, best.decision)
     if best is not None and best.audit and best.decision:
         cost, mended = best.cost, best.audit.full.evidence
         title = best.proposal.title
@@ -147,6 +150,20 @@ def repair_story(repair: RepairSearch) -> Story:
             "Read in the table of attempts which checks each change still fails.",
             f"Consider training a new {whole}: larger leaves, fewer tests, or without the columns on the marked paths.",
             "If a check is stricter than your case needs, change the policy openly, and audit again.",
+        ),
+    )
+
+
+def _of_new_tree(whole: str, audit: Audit, decision: Decision) -> Story:
+    """Return the opening where a tree was trained anew in place of a model."""
+    evidence = audit.full.evidence
+    return Story(
+        f"A new tree meets the policy. No change of the old {whole} does.",
+        f"{_meaning(evidence, decision)}{untold(audit)}",
+        (
+            f"Publish only the new tree, never the old {whole}.",
+            "Check in the table “All changes and their cost” that the new tree is useful enough.",
+            WHO_KNOWS_MORE,
         ),
     )
 

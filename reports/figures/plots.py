@@ -37,7 +37,8 @@ SIGN_POINTS = 5.4
 LINE_POINTS = 11.0
 LABEL_MARGIN = 30.0
 LABEL_LEVELS = 6
-"""How large a sign and a line of the labels of marks are, how far these may stand out, and how many lines up."""
+"""How large a sign and a line of the labels of marks are, how far these may stand out at the right (at the left are
+those of the axis), and how many lines up."""
 VERDICT_MARKS: dict[Word, tuple[str, str]] = {
     "PASS": (BLUE, "o"),
     "UNDETERMINED": (FAINT, "D"),
@@ -146,11 +147,12 @@ def tradeoff(repair: Repair) -> Markup | None:
             )
             names.append(str(point.number) if point.number else AS_GIVEN)
         axes.axhline(100, color=INK, lw=1.2, ls=":")
-        axes.set_xlabel(f"utility: {_ascii(curve.label)}")
+        way = "" if curve.is_percent else " (less is better)"
+        axes.set_xlabel(f"utility: {_ascii(curve.label)}{way}")
         axes.set_ylabel("privacy score")
         axes.xaxis.set_major_locator(MaxNLocator(5))
         if curve.is_percent:
-            axes.xaxis.set_major_formatter(PercentFormatter(decimals=1, symbol=" %"))
+            axes.xaxis.set_major_formatter(PercentFormatter(decimals=None, symbol=" %"))
         else:
             axes.xaxis.set_major_formatter(lambda place, _: f"{-place:.3g}")
         axes.yaxis.set_major_formatter(PercentFormatter(decimals=0, symbol=" %"))
@@ -158,10 +160,13 @@ def tradeoff(repair: Repair) -> Markup | None:
         axes.margins(x=0.12)
         axes.grid(visible=True)
         _numbers(axes, places)
+        changes = [point for point in curve.points if point.number]
         for verdict, words in VERDICT_WORDS.items():
-            colour, marker = VERDICT_MARKS[verdict]
-            axes.plot([], [], marker, ms=8, color=colour, label=words)
-        axes.plot([], [], "o", ms=8, mfc="none", mec=FAINT, label="dominated")
+            if any(point.verdict == verdict for point in changes):
+                colour, marker = VERDICT_MARKS[verdict]
+                axes.plot([], [], marker, ms=8, color=colour, label=words)
+        if not all(point.is_unbeaten for point in changes):
+            axes.plot([], [], "o", ms=8, mfc="none", mec=FAINT, label="dominated")
         if any(point.is_chosen for point in curve.points):
             axes.plot([], [], "o", ms=13, mfc="none", mec=INK, label="chosen")
         figure.legend(loc="outside lower center", ncols=5, handletextpad=0.1, columnspacing=1)
@@ -209,7 +214,7 @@ def _beside(
             low = mark[1] + 6 + level * LINE_POINTS
             box = _MarkArea(left, low, left + width, low + LINE_POINTS)
             found.append(((aside, 6 + level * LINE_POINTS), box))
-            is_inside = box.left >= -LABEL_MARGIN and box.right <= PLOT_POINTS[0] + LABEL_MARGIN
+            is_inside = box.left >= 0 and box.right <= PLOT_POINTS[0] + LABEL_MARGIN
             if is_inside and not any(box.meets(mark_area) for mark_area in taken):
                 return found[-1]
     return found[0]

@@ -1,5 +1,6 @@
 """``treewarden repair --grow``: a tree grown under the policy where no change of the model passes."""
 
+import json
 import re
 import sys
 from contextlib import contextmanager
@@ -18,6 +19,9 @@ from treewarden.learn.replacement_trees import grown_file
 from treewarden.ppdm_models.errors import RemedyError
 from treewarden.ppdm_models.files.convert import converted
 from treewarden.ppdm_models.files.fitted import open_fitted
+from treewarden.reports.document.document import Document
+from treewarden.reports.document.packing import unpack
+from treewarden.reports.figures.curve import curve_of
 
 
 def small_leaf(table):
@@ -73,20 +77,41 @@ def test_a_grown_tree_is_written_where_no_change_leaves_a_split(folder):
     assert "was grown under the policy" in told
     assert re.search(r"AUC [\d.]+ % in cross-validation", told)
     page = (folder / "repair.html").read_text("utf-8")
-    assert "A new tree that passes was written." in page
+    assert "A new tree meets the policy. No change of the old tree does." in page
     assert "No repair was found" not in page
-    assert "Publish only the new tree." in page
+    assert "Publish only the new tree, never the old tree." in page
+    assert "After: the new tree" in page
     assert b"policy-tree" in output.read_bytes()
     asked = ["--data", folder / "people.csv", "--sensitive", "ill", "--policy", folder / "few.toml"]
     assert run_command("audit", output, *asked).exit_code == 0
+
+
+@pytest.mark.parametrize("utility", ["accuracy", "auc", "log-loss"])
+def test_the_grown_tree_is_the_chosen_point_of_the_curve(folder, utility):
+    asked = ("--grow", "-o", folder / f"{utility}.pmml", "--utility", utility)
+    outcome = run_command("repair", *arguments(folder, *asked, "--format", "json"))
+    document = Document.model_validate(unpack(json.loads(outcome.stdout)))
+    assert document.verdict == "PASS"
+    grown = next(attempt for attempt in document.repair.attempts if attempt.name == "grow")
+    assert grown.is_applied
+    assert grown.leaves > 1
+    assert grown.leaves_lost == 0
+    curve = curve_of(document.repair)
+    by_name = {point.name: point for point in curve.points}
+    assert by_name["grow"].is_chosen
+    assert [point.name for point in curve.points if point.is_chosen] == ["grow"]
+    assert by_name["grow"].is_on_curve
+    assert by_name["grow"].privacy >= 100 > by_name["original"].privacy
+    assert curve.label.endswith("cross-validated")
+    assert "trained again in each fold" in document.repair.utility
 
 
 def test_the_summary_says_that_a_grown_tree_passes_even_where_progress_is_quiet(folder):
     outcome = run_command("repair", *arguments(folder, "--grow", "-q", "-o", folder / "q.pmml"))
     assert outcome.exit_code == 0
     shown = " ".join(outcome.stdout.split())
-    assert "- A tree of" in shown
-    assert "its file passes" in shown
+    assert "PASS: The new tree in q.pmml meets the policy" in shown
+    assert "The change (grow): train a new tree of" in shown
 
 
 def test_what_a_grown_tree_is_worth_is_said_and_weights_are_refused_by_name(folder):

@@ -245,10 +245,7 @@ class _RepairTask:
         private = learners.private_file(
             self.request, self.subject, private_tree, self.target, self.step
         )
-        message = f"{private.message} {repaired.repair.message}"  # summaries cut the end
-        return replace(
-            repaired, repair=replace(repaired.repair, message=message), file=private.data
-        )
+        return repaired.with_new_tree(private.message, private.data)
 
     def offer(
         self,

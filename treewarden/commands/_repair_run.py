@@ -175,10 +175,7 @@ class RepairRun:
             return repaired
         grown = self._train(subject)
         self.progress.say(grown.message)
-        message = f"{grown.message} {repaired.repair.message}"  # summaries cut the end
-        has_tree = grown.data is not None
-        repair_with_tree = replace(repaired.repair, message=message, has_new_tree=has_tree)
-        return replace(repaired, repair=repair_with_tree, file=grown.data)
+        return repaired.with_new_tree(grown.message, grown.data, grown.attempt)
 
     def _train(self, subject: AuditInputs) -> Any:  # noqa: ANN401  # a GrownFile of a room that may not be there
         """Return the file of a new tree: private, or grown under the policy."""

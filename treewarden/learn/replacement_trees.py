@@ -25,17 +25,20 @@ from sklearn.preprocessing import OrdinalEncoder
 from treewarden.audit.progress import Step, nobody_hears
 from treewarden.jobs.audit_inputs import AuditInputs
 from treewarden.jobs.audit_request import Request
-from treewarden.jobs.auditing import audit_file
+from treewarden.jobs.auditing import JudgedAudit, audit_file
 from treewarden.jobs.inputs import ModelBytes, model_name, read
 from treewarden.learn.policy_tree import PolicyTreeClassifier, PolicyTreeRegressor
 from treewarden.learn.private_tree import PrivateTreeClassifier
-from treewarden.policies.verdict import PolicyVerdict
+from treewarden.policies.remedies import Proposal
+from treewarden.policies.repair.attempts import RepairAttempt, cost_of_new_tree
+from treewarden.policies.repair.utility import UtilityName, cross_validation
+from treewarden.policies.verdict import NEW_TREE, PolicyVerdict
 from treewarden.ppdm_models.errors import RemedyError
 from treewarden.ppdm_models.files.convert import converted
 from treewarden.ppdm_models.files.fitted import open_fitted
 from treewarden.ppdm_models.tables.table import Table
 from treewarden.ppdm_models.tree.column import CategoricalColumn
-from treewarden.ppdm_models.tree.tree import Feature, Task
+from treewarden.ppdm_models.tree.tree import Feature, Task, Tree
 from treewarden.reports.document.words import percent
 
 SCORINGS = {"accuracy": "accuracy", "auc": "roc_auc_ovr", "log-loss": "neg_log_loss"}
@@ -47,14 +50,18 @@ FOLDS = 5
 
 @dataclass(frozen=True, slots=True)
 class GrownFile:
-    """The file of a grown tree that passes, None where none does, and what came of it in words."""
+    """The file of a grown tree that passes, None where none does, and what came of it in words.
+
+    The ``attempt`` is what reports show beside the changes of the model; None of a private tree.
+    """
 
     data: bytes | None
     message: str
+    attempt: RepairAttempt | None = None
 
 
 def grown_file(
-    request: Request, subject: AuditInputs, target: str | None, utility: str, step: Step
+    request: Request, subject: AuditInputs, target: str | None, utility: UtilityName, step: Step
 ) -> GrownFile:
     """Grow a tree under the policy of a request, from the features of its model, and audit its file.
 
@@ -93,12 +100,33 @@ def grown_file(
             share(1 + len(scores), FOLDS + 1, "trees")
     data = converted(open_fitted(pipeline, target=name).model, target or "pmml")
     file = ModelBytes(data, model_name(request.model))
+    brief = replace(options, levels=False)  # the report adds them
     with step("auditing the grown tree as its file"):
-        done = audit_file(replace(request, model=file, data=table, policy=subject.pack))
+        done = audit_file(
+            replace(request, model=file, data=table, policy=subject.pack, options=brief)
+        )
+    attempt = _attempt(subject, done, float(np.mean(scores)), utility)
     said = f"A tree of {leaves} leaves was grown under the policy{_worth(scores, scoring)}"
     if done.decision.verdict is not PolicyVerdict.PASS:
-        return GrownFile(None, f"{said}; its file does not pass ({done.decision.verdict.name}).")
-    return GrownFile(data, f"{said}; its file passes.")
+        failed = f"{said}; its file does not pass ({done.decision.verdict.name})."
+        return GrownFile(None, failed, attempt)
+    return GrownFile(data, f"{said}; its file passes.", attempt)
+
+
+def _attempt(
+    subject: AuditInputs, done: JudgedAudit, utility: float, name: UtilityName
+) -> RepairAttempt | None:
+    """Return the audit of a grown tree as an attempt to repair the model, with what it costs in place of that."""
+    tree, people = done.subject.tree, done.subject.population
+    if not isinstance(tree, Tree):
+        return None
+    validation = cross_validation(subject.tree, subject.population, name)
+    cost = cost_of_new_tree(
+        subject.tree, subject.population, tree, people, utility=utility, validation=validation
+    )
+    title = f"train a new tree of {tree.leaf_count} leaves under the policy"
+    proposal = Proposal((NEW_TREE,), title, tree, (), ())
+    return RepairAttempt(NEW_TREE, proposal, cost, done.audit, done.decision)
 
 
 def _worth(scores: Any, scoring: str) -> str:  # noqa: ANN401  # an array of scikit-learn's
