@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from treewarden.audit.claims.result import CLAIM_NOT_JUDGED, ClaimFindings
-from treewarden.audit.consistent_tables.result import ConsistentTables, ShouldStop, never
+from treewarden.audit.consistent_tables.result import ConsistentTables
+from treewarden.audit.engine.time_budget import ShouldStop, never
 from treewarden.audit.entropy.posterior import SolverReport
 from treewarden.audit.evidence import Enough, Evidence, RecordEvidence
 from treewarden.audit.exposures import unsolved
@@ -72,7 +73,7 @@ class RunInputs:
         """Return the evidence without an estimate, for this reason."""
         return unsolved(self.forest, self.population, self.knowledge, unknown, self.leaks)
 
-    def should_stop(self, evidence: Evidence) -> ShouldStop:
+    def should_stop(self, evidence: Evidence) -> ShouldStop[ConsistentTables]:
         """Return what is asked, of what is proved of whole records, whether nobody needs more; evidence is the rest."""
         enough = self.enough
         if enough is None or self.options.worlds_all:

@@ -46,6 +46,7 @@ from treewarden.audit.consistent_tables.witnesses.witness_pool import (
     path_holds,
     scope_holds,
 )
+from treewarden.audit.engine.time_budget import FIRST_PROGRAM_SHARE, FIRST_TABLE_SHARE
 from treewarden.audit.progress import Clock
 from treewarden.audit.workers.pool import Common
 from treewarden.ppdm_models.arrays import BoolArray, IntArray
@@ -372,15 +373,17 @@ def first_world(asker: Asker) -> None:
     scope = asker.scope(0)
     free = np.argwhere(bounds.low < bounds.high)
     cell = (int(free[0][0]), int(free[0][1])) if len(free) else (0, 0)
-    answer = scope.least(cell, 1, 2**60, clock.part(clock.left / 3))
+    answer = scope.least(cell, 1, 2**60, clock.share(FIRST_PROGRAM_SHARE))
     if answer.bound is None:
         raise ContradictionError(*answer.says)
     points = [] if answer.point is None else [np.rint(answer.point).astype(np.int64)]
     anything = int(bounds.high[cell]) + 1
-    whole = scope.integer_point(cell, 1, anything, clock.part(clock.left / 2), MOST_FIRST_BRANCHES)
+    whole = scope.integer_point(
+        cell, 1, anything, clock.share(FIRST_TABLE_SHARE), MOST_FIRST_BRANCHES
+    )
     points += [] if whole is None else [whole]
     if whole is None:
-        exact = cpsat.ask(scope, [(cell, 1, anything)], clock.part(clock.left / 2), FIRST_UNITS)
+        exact = cpsat.ask(scope, [(cell, 1, anything)], clock.share(FIRST_TABLE_SHARE), FIRST_UNITS)
         if exact is not None and exact.point is None:
             raise ContradictionError(*exact.says)
         if exact is not None and exact.point is not None:

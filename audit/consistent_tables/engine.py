@@ -10,7 +10,6 @@ by what is known, and is shown to be open only by a table that obeys whatever ma
 
 from __future__ import annotations
 
-import logging
 from dataclasses import replace
 from functools import partial
 
@@ -27,12 +26,10 @@ from treewarden.audit.consistent_tables.result import (
     Consistency,
     ConsistentTables,
     ReasoningState,
-    ShouldStop,
     TableEnumeration,
     Tiers,
     Watch,
     inconsistent,
-    never,
     outcome,
     with_what_is_open,
 )
@@ -51,14 +48,21 @@ from treewarden.audit.consistent_tables.witnesses.witness_pool import (
     without_false_places,
     without_false_splits,
 )
-from treewarden.audit.engine.time_budget import PROOFS_SHARE, WITNESS_SHARE
+from treewarden.audit.engine.time_budget import (
+    PROOFS_SHARE,
+    WITNESS_SHARE,
+    ShouldStop,
+    Tier,
+    TierRun,
+    never,
+    run_tiers,
+)
 from treewarden.audit.facts.rows import Linear, Origin
 from treewarden.audit.progress import Clock, OutOfTimeError, Share, clock, nobody_hears
 from treewarden.audit.reading import Undetermined, exactly
 from treewarden.audit.system.system import System, doubled
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray, distinct
 
-log = logging.getLogger(__name__)
 PARTS = 4
 """Of the work: facts of leaves, those of splits, proofs and tables, exchanges in the tables that are shown."""
 
@@ -71,7 +75,7 @@ def reason(
     strict_ties: bool = False,
     tiers: Tiers = ALL_TIERS,
     asks_rest: bool = True,
-    should_stop: ShouldStop = never,
+    should_stop: ShouldStop[ConsistentTables] = never,
     jobs: int | None = 1,
     share: Share = nobody_hears,
 ) -> ConsistentTables | Undetermined:
@@ -142,7 +146,7 @@ def _work_out(
     run: ReasoningState,
     tiers: Tiers,
     truth: IntArray | None,
-    should_stop: ShouldStop,
+    should_stop: ShouldStop[ConsistentTables],
     *,
     asks_rest: bool,
     jobs: int | None,
@@ -152,33 +156,33 @@ def _work_out(
     Raises:
         ContradictionError: no world obeys the facts.
     """
-    watch, is_listed = Watch(run, should_stop), True
-    try:
-        is_listed = _listed(run, tiers)
-    except OutOfTimeError:
-        log.debug("the time was used up before the first proofs were complete")
-    if not is_listed:
-        from treewarden.audit.consistent_tables.table_search import search_tables  # heavy
+    watch = Watch(run, should_stop)
+    cheap: dict[Tier, TierRun] = {
+        Tier.ALONE: partial(_settle_alone, run, tiers),
+        Tier.LISTING: partial(_list, run, tiers),
+    }
+    if not run_tiers(cheap):
+        from treewarden.audit.consistent_tables.table_search import estimate, search_tiers  # heavy
 
-        search_tables(run, tiers, truth, watch, asks_rest=asks_rest, jobs=jobs)
+        run_tiers(search_tiers(run, tiers, truth, watch, asks_rest=asks_rest, jobs=jobs))
+        if tiers.posterior:
+            estimate(run)
     if run.clock.is_over:
         run.said.append(OUT_OF_TIME)
     elif watch.is_over:
         run.said.append(DECIDED)
 
 
-def _listed(run: ReasoningState, tiers: Tiers) -> bool:
-    """Prove what can be of many cells at a time; return whether all worlds were listed.
-
-    Raises:
-        ContradictionError: no world obeys the facts.
-        OutOfTimeError: the budget is used up.
-    """
+def _settle_alone(run: ReasoningState, tiers: Tiers) -> None:
+    """Prove what leaves, and single rows of splits, prove of many cells at a time."""
     spread(run.facts, run.bounds)
     if tiers.propagate and run.facts.splits:
         from treewarden.audit.consistent_tables.proofs.propagate import propagate  # rows of splits
 
         propagate(run.facts, run.bounds, run.clock, alone=True)
+
+
+def _list(run: ReasoningState, tiers: Tiers) -> bool:
     return tiers.enumerate is not None and list_worlds(run, tiers.enumerate)
 
 
@@ -269,7 +273,7 @@ def reason_in_doubt(
     until: Clock | None = None,
     strict_ties: bool = False,
     asks_rest: bool = True,
-    should_stop: ShouldStop = never,
+    should_stop: ShouldStop[ConsistentTables] = never,
     jobs: int | None = 1,
     share: Share = nobody_hears,
 ) -> ConsistentTables | Undetermined:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -20,6 +20,7 @@ from treewarden.audit.consistent_tables.witnesses.witness_pool import (
     not_moved,
     path_holds,
 )
+from treewarden.audit.engine.time_budget import ShouldStop
 from treewarden.audit.progress import FOREVER, Clock, OutOfTimeError
 from treewarden.audit.reading import Reading, Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, IndexArray, IntArray
@@ -133,15 +134,6 @@ class ConsistentTables(Bounds[IntArray]):
     def open_exclusions(self) -> BoolArray:
         """Whether it was not decided that a class is excluded, shape (P, m)."""
         return np.asarray((self.reached_high <= 0) & (self.high > 0))
-
-
-ShouldStop = Callable[[ConsistentTables], bool]
-"""Whether nothing that is still open is needed; once it is so it must stay so, however much more is known."""
-
-
-def never(worlds: ConsistentTables) -> bool:
-    """Go on, whatever is known."""
-    return False
 
 
 # One search over consistent tables, and its answer: each cell certain, witnessed otherwise, or not decided.
@@ -379,7 +371,7 @@ class Watch:
     """Asks whether what is known by now is enough, whenever more is known than when it was asked last."""
 
     run: ReasoningState
-    should_stop: ShouldStop
+    should_stop: ShouldStop[ConsistentTables]
     is_over: bool = False
     seen: tuple[int, int] = field(default=(-1, -1))
 

@@ -16,7 +16,7 @@ was not asked is not decided: never possible, never certain. When nothing is ope
 
 from __future__ import annotations
 
-import logging
+from functools import partial
 
 import numpy as np
 
@@ -40,22 +40,20 @@ from treewarden.audit.consistent_tables.witnesses.sample import (
     drawn_posterior,
 )
 from treewarden.audit.consistent_tables.witnesses.witness_pool import first_broken, may_be_certain
+from treewarden.audit.engine.time_budget import LINES_SHARE, Tier, TierRun
 from treewarden.audit.progress import Clock, OutOfTimeError
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, IntArray
 
-log = logging.getLogger(__name__)
 FEW_DRAWS = 0.05
 """Of the work that may be spent on independent draws, where no clause waits for what they tell."""
 MOST_UNREAD = 100
 """Questions whose answers stand in reports only, and no clause reads."""
 UNREAD = "not every value was tried, because no check of the policy uses ruled-out values"
-LINES_SHARE = 0.5
-"""Of the time, for linear programs over all rows at once, which prove what chains of single rows do not."""
 LOST = "three processes that searched for some of them died"
 
 
-def search_tables(
+def search_tiers(
     run: ReasoningState,
     tiers: Tiers,
     truth: IntArray | None,
@@ -63,34 +61,37 @@ def search_tables(
     *,
     asks_rest: bool,
     jobs: int | None,
-) -> None:
-    """Find what can be of many cells at a time, then ask of single ones; what was drawn is read off in the end.
+) -> dict[Tier, TierRun]:
+    """Return the tiers that find what can be of many cells at a time, and then ask of single ones."""
+    found: dict[Tier, TierRun] = {
+        Tier.WITNESSES: partial(_draw, run, tiers, truth, watch),
+        Tier.QUESTIONS: partial(_one_by_one, run, tiers, watch, Helpers(jobs), asks_rest=asks_rest),
+    }
+    if tiers.propagate:
+        found[Tier.PROPAGATION] = partial(propagate, run.facts, run.bounds, run.clock)
+    if tiers.swaps:
+        found[Tier.CHANGES] = partial(_change, run)
+    if tiers.lines and tiers.solver:
+        found[Tier.CERTIFICATES] = partial(_prove_by_lines, run)
+    return found
 
-    Raises:
-        ContradictionError: no world obeys the facts.
-    """
-    try:
-        _in_bulk(run, tiers, truth, watch)
-        _one_by_one(run, tiers, watch, Helpers(jobs), asks_rest=asks_rest)
-    except OutOfTimeError:
-        log.debug("the time was used up in the middle of a search")
-    if tiers.posterior:
-        estimate(run)
+
+def _change(run: ReasoningState) -> None:
+    change_many(run.facts, run.pool, run.not_moved, run.clock)
 
 
-def _in_bulk(run: ReasoningState, tiers: Tiers, truth: IntArray | None, watch: Watch) -> None:
-    """Prove and find what can be of many cells at a time.
+def _prove_by_lines(run: ReasoningState) -> None:
+    if run.facts.lines and not run.pool.is_empty:
+        Asker(run.facts, run.bounds, run.pool, run.clock.share(LINES_SHARE)).prove_by_lines()
+
+
+def _draw(run: ReasoningState, tiers: Tiers, truth: IntArray | None, watch: Watch) -> None:
+    """Draw tables, and look for others near all that are known.
 
     Raises:
         ContradictionError: no world obeys the facts.
         OutOfTimeError: the budget is used up.
     """
-    if tiers.propagate:
-        propagate(run.facts, run.bounds, run.clock)
-    if tiers.swaps:
-        change_many(run.facts, run.pool, run.not_moved, run.clock)
-    if tiers.lines and tiers.solver and run.facts.lines and not run.pool.is_empty:
-        Asker(run.facts, run.bounds, run.pool, run.clock.share(LINES_SHARE)).prove_by_lines()
     is_decided = not run.pool.is_empty and watch.is_enough()
     if tiers.swaps and is_decided:
         # Draws take long in large tables; what is left to tell then is who else is certain.
@@ -100,7 +101,7 @@ def _in_bulk(run: ReasoningState, tiers: Tiers, truth: IntArray | None, watch: W
     if tiers.solver and run.pool.is_empty:
         first_world(Asker(run.facts, run.bounds, run.pool, run.clock))
     if tiers.swaps:
-        change_many(run.facts, run.pool, run.not_moved, run.clock)
+        _change(run)
         wanted = may_be_certain(run.facts, run.bounds, run.pool)
         swap_stuck(run.facts, run.pool, wanted, run.clock)
 

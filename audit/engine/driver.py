@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -24,12 +23,17 @@ from treewarden.audit.engine.dual import on_one_thread
 from treewarden.audit.engine.newton_steps import estimate
 from treewarden.audit.engine.problem import Estimate, How, Problem, ProblemBounds
 from treewarden.audit.engine.search import search
-from treewarden.audit.engine.time_budget import TimeBudget
+from treewarden.audit.engine.time_budget import (
+    ShouldStop,
+    Tier,
+    TierRun,
+    TimeBudget,
+    never,
+    run_tiers,
+)
 from treewarden.audit.reading import MORE_IS_TOLD, Undetermined
 from treewarden.ppdm_models.arrays import IntArray
 
-IsSettled = Callable[[IntArray], bool]
-"""Asked of the class that each cell certainly has by now, (C,), -1 for none: whether nobody wants to know more."""
 DECIDED = "the fast proofs decided the verdict, so no further proofs were searched for"
 NO_SHARES = Undetermined("the model predicts a number, so there are no class shares to infer")
 NOT_SOLVED = (
@@ -44,24 +48,21 @@ def reason(
     *,
     truth: IntArray | None = None,
     budget: TimeBudget,
-    is_settled: IsSettled | None = None,
+    should_stop: ShouldStop[IntArray] = never,
 ) -> ProblemBounds:
     """Return what the rows of a problem prove of each group, what other tables were found, and the estimate.
 
     ``truth``, (C, m) whole numbers, is the table that the owner has: it is the first table found, if it fits. Once
-    ``is_settled`` says so of who is certain, no solver is asked. Of a problem that is incomplete no other tables are
-    looked for, as whoever knows the rest may rule them out, and there is no estimate, which amounts never have.
+    ``should_stop`` says so of the class that each group certainly has by now, (C,), -1 for none, no solver is asked. Of
+    a problem that is incomplete no other tables are looked for, as whoever knows the rest may rule them out, and there
+    is no estimate, which amounts never have.
     """
     began = time.monotonic()
     budget = budget.without_search() if problem.incomplete else budget
-    run = _BoundState(problem)
+    run = _BoundState(problem, truth, budget, should_stop)
     try:
         with on_one_thread():
-            run.settle_alone(budget)
-            if problem.amounts is None:
-                run.bound_classes(truth, budget, is_settled)
-            else:
-                run.bound_amounts(truth, budget)
+            run_tiers(run.tiers())
     except ContradictionError as contradiction:
         run.problem = "; ".join(contradiction.says)
     bounds = run.result(time.monotonic() - began)
@@ -78,7 +79,14 @@ def of_part(bounds: ProblemBounds, missing: str) -> ProblemBounds:
 class _BoundState:
     """What is known so far: boxes, by what cells were settled, and the tables found."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        truth: IntArray | None,
+        budget: TimeBudget,
+        should_stop: ShouldStop[IntArray],
+    ) -> None:
+        self.truth, self.budget, self.should_stop = truth, budget, should_stop
         self.of, self.counts = problem, counts_of(problem)
         counts = self.counts
         cells = len(counts.sizes)
@@ -90,59 +98,59 @@ class _BoundState:
         self.left: tuple[str, ...] = ()
         self.tables: ReachedAmounts | None = None
 
-    def settle_alone(self, budget: TimeBudget) -> None:
-        """Take what rows prove one at a time.
+    def tiers(self) -> dict[Tier, TierRun]:
+        """Return the tiers of the problem; each raises ContradictionError where no table fits."""
+        tiers: dict[Tier, TierRun] = {
+            Tier.ALONE: self._settle_alone,
+            Tier.PROPAGATION: self._propagate,
+        }
+        if self.of.amounts is None:
+            return {**tiers, Tier.CERTIFICATES: self._certify, Tier.QUESTIONS: self._search}
+        return {**tiers, Tier.CERTIFICATES: self._bound_amounts}
 
-        Raises:
-            ContradictionError: no table fits.
-        """
+    def _settle_alone(self) -> None:
         self._settle(by_leaves(self.counts), How.LEAF)
-        self._settle(propagate(self.counts, self.boxes, budget.until), How.PROPAGATION)
 
-    def bound_classes(
-        self, truth: IntArray | None, budget: TimeBudget, is_settled: IsSettled | None
-    ) -> None:
-        """Work through the proofs of how many people have each class: the estimate's certificates, then the search.
+    def _propagate(self) -> None:
+        self._settle(propagate(self.counts, self.boxes, self.budget.until), How.PROPAGATION)
 
-        Raises:
-            ContradictionError: no table fits.
-        """
-        counts, until = self.counts, budget.until
-        estimated = estimate(counts, self.boxes, until)
+    def _certify(self) -> None:
+        """Take the estimate, and what its multipliers prove."""
+        estimated = estimate(self.counts, self.boxes, self.budget.until)
         self.estimate = estimated.estimate
         self._settle(estimated.boxes, How.CERTIFICATE)
-        is_over = is_settled is not None and is_settled(settled(counts, self.boxes))
+
+    def _search(self) -> None:
+        """Look for other tables, and take the estimate again within what that proves."""
+        counts, budget = self.counts, self.budget
+        is_over = self.should_stop(settled(counts, self.boxes))
         # A clock that has run out leaves the search with the tables that it is given.
         clock = budget.search_clock()
         clock = clock.part(0.0) if is_over else clock
-        found = search(counts, self.boxes, self._true_numbers(truth), self._likely(), clock)
+        found = search(counts, self.boxes, self._true_numbers(), self._likely(), clock)
         self.reached = found.reached_low, found.reached_high
         self.left = (DECIDED,) if is_over and found.left else found.left
         before, now = self.boxes, found.boxes
         self._settle(now, How.SOLVER)
         if (before.low != now.low).any() or (before.high != now.high).any():
-            estimated = estimate(counts, now, until)
+            estimated = estimate(counts, now, budget.until)
             self._settle(estimated.boxes, How.SOLVER)
             if isinstance(estimated.estimate, Estimate):
                 self.estimate = estimated.estimate
 
-    def bound_amounts(self, truth: IntArray | None, budget: TimeBudget) -> None:
-        """Work through the proofs of what people's amounts add up to: by ranges, by weights, by linear programs.
-
-        Raises:
-            ContradictionError: no table fits.
-        """
-        counts, until = self.counts, budget.until
+    def _bound_amounts(self) -> None:
+        """Work through the proofs of what people's amounts add up to: by ranges, by weights, by linear programs."""
+        counts, until, truth = self.counts, self.budget.until, self.truth
         self.estimate = NO_SHARES
         self._settle(hold_ranges(counts, self.boxes, until), How.PROPAGATION)
         if truth is not None and fits_nearly(counts, truth[:, 0]):
             self.tables = reached_from(counts, truth[:, 0])
-        self.left = self._join_rows(budget)
+        self.left = self._join_rows()
         self._settle(hold_ranges(counts, self.boxes, until), How.CERTIFICATE)
         if self.tables is not None:
             self.reached = self.tables.low[:, None], self.tables.high[:, None]
 
-    def _join_rows(self, budget: TimeBudget) -> tuple[str, ...]:
+    def _join_rows(self) -> tuple[str, ...]:
         """Prove what all rows together say of open amounts; return what was not tried.
 
         Raises:
@@ -156,14 +164,14 @@ class _BoundState:
         if found is None:
             return (NOT_SOLVED,)
         boxes = determined(counts, found, self.boxes)
-        self._settle(propagate(counts, boxes, budget.until), How.CERTIFICATE)
+        self._settle(propagate(counts, boxes, self.budget.until), How.CERTIFICATE)
         if self.of.incomplete:
             return (self.of.incomplete,)
         if self.tables is None:
             return (NO_TABLE,)
         if not (self.boxes.low < self.boxes.high)[found.cells].any():
             return ()
-        clock = budget.search_clock()
+        clock = self.budget.search_clock()
         boxes, why = by_programs(counts, found, self.tables, self.boxes, clock)
         self._settle(boxes, How.SOLVER)
         return (why,) if why else ()
@@ -174,10 +182,10 @@ class _BoundState:
         for cell in np.flatnonzero(settled(self.counts, boxes) >= 0).tolist():
             self.how[cell] = self.how[cell] or by
 
-    def _true_numbers(self, truth: IntArray | None) -> IntArray | None:
-        if truth is None or self.counts.width > 1:
-            return truth
-        return truth[:, 1:]
+    def _true_numbers(self) -> IntArray | None:
+        if self.truth is None or self.counts.width > 1:
+            return self.truth
+        return self.truth[:, 1:]
 
     def _likely(self) -> IntArray:
         """Return whole numbers (C, w) near the estimate, for a search to begin with."""

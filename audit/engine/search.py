@@ -10,6 +10,7 @@ import numpy as np
 
 from treewarden.audit.bounds import ContradictionError, RowBounds
 from treewarden.audit.consistent_tables.proofs import (
+    limited_solver,
     solve_in_background,
     solver_module,
 )
@@ -117,13 +118,8 @@ class MilpModel:
             for number, value in zip(self.numbers, hint.tolist(), strict=True):
                 model.add_hint(model.get_int_var_from_proto_index(number.index), value)
         module = solver_module()
-        solver = module.CpSolver()
-        solver.parameters.max_time_in_seconds = max(min(clock.wall_left, 1e6), 0.01)
         work = units if clock.meter is None else min(units, clock.left)
-        solver.parameters.max_deterministic_time = max(work, LEAST_UNITS)
-        solver.parameters.num_workers = 1
-        solver.parameters.random_seed = 0
-        solver.parameters.catch_sigint_signal = False
+        solver = limited_solver(clock.wall_left, max(work, LEAST_UNITS))
         status = solve_in_background(solver, model)
         clock.spend(float(solver.deterministic_time) + SECONDS_A_MODEL_ENTRY * self.entries)
         if status == module.INFEASIBLE:

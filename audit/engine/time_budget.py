@@ -1,4 +1,4 @@
-"""How the time of an audit is divided: for cheap proofs and the estimate, and for the search for other tables.
+"""The order of the tiers of every problem, and how the time of an audit is divided among them.
 
 Every share of it stands here. Of one tree ``worlds_budget`` is for all that whole records prove: of what is left of it,
 the proofs have the first part where something is left out (``PROOFS_SHARE``), tables for reports the last one
@@ -9,13 +9,66 @@ who know some columns have a part of their own (``ADVERSARIES_SHARE``).
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from enum import IntEnum, auto
+from typing import TYPE_CHECKING, TypeVar
 
-from treewarden.audit.progress import Clock, Share, clock, work_clock
+from treewarden.audit.progress import Clock, OutOfTimeError, Share, clock, work_clock
 
 if TYPE_CHECKING:  # who counts work needs no options
     from treewarden.audit.options import AuditOptions
+
+log = logging.getLogger(__name__)
+
+
+class Tier(IntEnum):
+    """Tiers of proofs, and of searches for tables, in the order in which they are run. No kind of problem has all."""
+
+    ALONE = auto()
+    """What each row proves by itself."""
+    LISTING = auto()
+    """All tables, where they are few."""
+    PROPAGATION = auto()
+    """Row after row, until nothing moves."""
+    CHANGES = auto()
+    """Tables one change away from one that is known."""
+    CERTIFICATES = auto()
+    """All rows together in real numbers, each proof made exact: multipliers of the estimate, linear programs."""
+    WITNESSES = auto()
+    """Independent draws, and exchanges in tables that are known."""
+    QUESTIONS = auto()
+    """What is still open, put to solvers in whole numbers."""
+
+
+TierRun = Callable[[], bool | None]
+"""Runs one tier of a problem; returns whether that decided everything."""
+Known = TypeVar("Known")
+ShouldStop = Callable[[Known], bool]
+"""Asked of what is known: whether nothing that is open is needed. Once it is so, it stays so if more becomes known."""
+
+
+def never(bounds: object) -> bool:
+    """Go on, whatever is known."""
+    return False
+
+
+def run_tiers(tiers: Mapping[Tier, TierRun]) -> bool:
+    """Run tiers in order; return whether no more are to be run, as everything is decided or the time is used up.
+
+    Raises:
+        ContradictionError: no table fits.
+    """
+    for tier in sorted(tiers):
+        try:
+            if tiers[tier]():
+                return True
+        except OutOfTimeError:
+            log.debug("the time was used up in tier %s", tier.name)
+            return True
+    return False
+
 
 ESTIMATE_SECONDS = 120.0
 """Work of the estimate over many trees where no limit is set: beyond, it is undetermined, never half done."""
@@ -25,6 +78,10 @@ PREFIX_SECONDS = 4.0
 """Of that, what each number of first trees may take."""
 PROOFS_SHARE = 0.6
 """Of the budget where something may hold that is not known to; the rest is for tables that obey it."""
+LINES_SHARE = 0.5
+"""Of the time of one tree, for linear programs over all rows at once, which prove what chains of single rows do not."""
+FIRST_PROGRAM_SHARE, FIRST_TABLE_SHARE = 1 / 3, 1 / 2
+"""Of the time that is left, for the steps that look for a first table where none is known."""
 WITNESS_SHARE = 0.1
 """Of the budget; the last part is for the tables that a report shows."""
 GRADES_SHARE = 0.1

@@ -11,10 +11,16 @@ from types import MappingProxyType
 
 import numpy as np
 
-from treewarden.audit.consistent_tables.result import ShouldStop, never
-from treewarden.audit.engine.driver import IsSettled, reason
+from treewarden.audit.consistent_tables.result import ConsistentTables
+from treewarden.audit.engine.driver import reason
 from treewarden.audit.engine.problem import Problem, ProblemBounds
-from treewarden.audit.engine.time_budget import OVER_TREES_SECONDS, PREFIX_SECONDS, TimeBudget
+from treewarden.audit.engine.time_budget import (
+    OVER_TREES_SECONDS,
+    PREFIX_SECONDS,
+    ShouldStop,
+    TimeBudget,
+    never,
+)
 from treewarden.audit.inverters import LeafSums, doubting
 from treewarden.audit.joint.cells import (
     PeopleCells,
@@ -107,7 +113,7 @@ def join_trees(
     background: KnownRows | None = None,
     ties: LabelTies = LabelTies.OPEN,
     over_trees: bool = False,
-    should_stop: ShouldStop = never,
+    should_stop: ShouldStop[ConsistentTables] = never,
 ) -> JoinedTrees | Undetermined:
     """Return what all trees of a model prove of its people together, or why that is not known.
 
@@ -166,15 +172,18 @@ def join_trees(
 
 
 def _in_cells(
-    should_stop: ShouldStop, facts: EnsembleLeafFacts, forest: Forest, population: Population
-) -> IsSettled:
+    should_stop: ShouldStop[ConsistentTables],
+    facts: EnsembleLeafFacts,
+    forest: Forest,
+    population: Population,
+) -> ShouldStop[IntArray]:
     """Return whether enough profiles are certain, asked of the class that each cell certainly has, (C,)."""
 
-    def is_settled(class_of_cell: IntArray) -> bool:
+    def is_enough(class_of_cell: IntArray) -> bool:
         certain = facts.units.agreed(class_of_cell[facts.cells.of]) >= 0
         return should_stop(only_certain(population.counts, certain, len(forest.model.classes)))
 
-    return is_settled
+    return is_enough
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -186,14 +195,14 @@ class _ProvedTrees:
 
 
 def _prove_trees(
-    facts: EnsembleLeafFacts, forest: Forest, budget: TimeBudget, is_settled: IsSettled
+    facts: EnsembleLeafFacts, forest: Forest, budget: TimeBudget, should_stop: ShouldStop[IntArray]
 ) -> _ProvedTrees:
     """Return what the leaves prove together; cut leaf values are read again with that while they narrow."""
     used = joined_trees(forest, facts.units)
     for passes in range(MOST_PASSES + 1):
         missing = _missing(facts.sums, used, len(forest.trees))
         facts = replace(facts, rows=replace(facts.rows, incomplete=missing))
-        bounds = reason(facts.rows, truth=facts.truth, budget=budget, is_settled=is_settled)
+        bounds = reason(facts.rows, truth=facts.truth, budget=budget, should_stop=should_stop)
         narrowed = (
             None if bounds.problem else narrow_cut_values(facts, (bounds.low, bounds.high), forest)
         )

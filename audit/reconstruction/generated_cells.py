@@ -19,7 +19,11 @@ import numpy as np
 from scipy import sparse
 
 from treewarden.audit.bounds import ContradictionError
-from treewarden.audit.consistent_tables.proofs import solve_in_background, solver_module
+from treewarden.audit.consistent_tables.proofs import (
+    limited_solver,
+    solve_in_background,
+    solver_module,
+)
 from treewarden.audit.progress import Clock
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.reconstruction.cells import (
@@ -274,12 +278,7 @@ class _Pricing:
         """Return cells of little weight, and a bound that no other is below."""
         module, numbers = solver_module(), weights.tolist()
         self.model.minimize(module.LinearExpr.weighted_sum(self.chosen, numbers))
-        solver = module.CpSolver()
-        solver.parameters.max_time_in_seconds = max(min(until.left, 1e6), 0.01)
-        solver.parameters.max_deterministic_time = UNITS
-        solver.parameters.num_workers = 1
-        solver.parameters.random_seed = 0
-        solver.parameters.catch_sigint_signal = False
+        solver = limited_solver(until.left, UNITS)
         status = solve_in_background(solver, self.model)
         if status == module.INFEASIBLE:
             return _Priced([], np.inf)

@@ -19,6 +19,7 @@ from scipy import sparse
 
 from treewarden.audit.bounds import ContradictionError
 from treewarden.audit.consistent_tables.proofs import (
+    limited_solver,
     solve_in_background,
     solver_module,
 )
@@ -374,12 +375,7 @@ def _solved(
 ) -> tuple[int, IntArray | None]:
     """Return the solver's status, and the numbers that it proposes."""
     module = solver_module()
-    solver = module.CpSolver()
-    solver.parameters.max_time_in_seconds = max(min(until.left, 1e6), 0.01)
-    solver.parameters.max_deterministic_time = units
-    solver.parameters.num_workers = 1
-    solver.parameters.random_seed = 0
-    solver.parameters.catch_sigint_signal = False
+    solver = limited_solver(until.left, units)
     status = solve_in_background(solver, model)
     if status not in (module.OPTIMAL, module.FEASIBLE):
         return status, None

@@ -17,6 +17,17 @@ def solver_module() -> Any:  # noqa: ANN401 - the solver has no types
     return importlib.import_module("ortools.sat.python.cp_model")
 
 
+def limited_solver(seconds: float, units: float) -> Any:  # noqa: ANN401 - the solver has no types
+    """Return a solver of one thread, the same on every run, with limits by the wall clock and of its own work."""
+    solver = solver_module().CpSolver()
+    solver.parameters.max_time_in_seconds = max(min(seconds, 1e6), 0.01)
+    solver.parameters.max_deterministic_time = units
+    solver.parameters.num_workers = 1
+    solver.parameters.random_seed = 0
+    solver.parameters.catch_sigint_signal = False
+    return solver
+
+
 def solve_in_background(solver: Any, model: Any) -> int:  # noqa: ANN401 - the solver has no types
     """Solve beside the main thread, which so hears of the user's wish to stop, and passes it on to the solver."""
     status: list[int] = []

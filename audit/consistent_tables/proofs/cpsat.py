@@ -14,7 +14,7 @@ import numpy as np
 
 from treewarden.audit.consistent_tables.facts.facts import SPLIT, would_have_split
 from treewarden.audit.consistent_tables.facts.splits import AttributeSplits
-from treewarden.audit.consistent_tables.proofs import solver_module
+from treewarden.audit.consistent_tables.proofs import limited_solver, solver_module
 from treewarden.audit.consistent_tables.proofs.relax import (
     NOTHING,
     RelaxationBound,
@@ -67,12 +67,7 @@ def ask(
 
 def _solved(model: _CpModel, clock: Clock, units: float) -> tuple[int, Any]:
     """Return the solver's status and the solver; an interrupt of the user's is left to Python."""
-    solver = solver_module().CpSolver()
-    solver.parameters.max_time_in_seconds = max(clock.left, 0.01)
-    solver.parameters.max_deterministic_time = units
-    solver.parameters.num_workers = 1
-    solver.parameters.random_seed = 0
-    solver.parameters.catch_sigint_signal = False
+    solver = limited_solver(clock.left, units)
     # Models are small: most of the time would go into preparing them.
     solver.parameters.cp_model_probing_level = 0
     solver.parameters.symmetry_level = 0

@@ -14,9 +14,9 @@ from tests.kit.grown_trees import grow_tree
 from tests.kit.tiers import cases, few
 from treewarden.audit.consistent_tables.engine import reason_in_doubt
 from treewarden.audit.consistent_tables.facts.facts import facts_of
-from treewarden.audit.consistent_tables.result import never
 from treewarden.audit.consistent_tables.retrain import graded
 from treewarden.audit.consistent_tables.witnesses.changes import _alone, _Checker
+from treewarden.audit.engine.time_budget import never
 from treewarden.audit.facts.rows import Case
 from treewarden.audit.knowledge.knowledge import Knowledge, resolved
 from treewarden.audit.population.target import members

@@ -60,7 +60,9 @@ def test_three_trees_settle_five_people_in_whole_numbers_only():
 
 
 def test_the_estimate_of_the_five_without_whole_numbers_is_the_root_of_a_cubic():
-    found = reason(rows_of(FIVE, [1, 2] * 3), budget=TimeBudget(FOREVER), is_settled=lambda _: True)
+    found = reason(
+        rows_of(FIVE, [1, 2] * 3), budget=TimeBudget(FOREVER), should_stop=lambda _: True
+    )
     root = brentq(lambda a: 4 * a**3 - 5 * a**2 + 4 * a - 1, 0, 1)
     assert root == pytest.approx(0.370972, abs=1e-6)
     expected = [root, 1 - root, 1 - root, 1 - root, 2 * root]
@@ -176,7 +178,9 @@ def stopping_after(looks):
 
 
 def test_once_enough_is_certain_no_solver_is_asked():
-    found = reason(rows_of(FIVE, [1, 2] * 3), budget=TimeBudget(FOREVER), is_settled=lambda _: True)
+    found = reason(
+        rows_of(FIVE, [1, 2] * 3), budget=TimeBudget(FOREVER), should_stop=lambda _: True
+    )
     assert found.how == ("",) * 5
     assert found.left == (DECIDED,)
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.judges.rows_by_hand import rows_of
 from treewarden.audit.engine.driver import reason
-from treewarden.audit.engine.time_budget import TimeBudget, budget_of
+from treewarden.audit.engine.time_budget import Tier, TimeBudget, budget_of, run_tiers
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.progress import Clock, clock, work_clock
 
@@ -80,3 +80,24 @@ def test_a_clock_that_tells_the_time_is_asked_where_it_is_given():
     with pytest.raises(AssertionError, match="what time"):
         reason(rows_of(FIVE, [1, 2] * 4), budget=TimeBudget(Clock(5.0, now=never)))
     reason(rows_of(FIVE, [1, 2] * 4), budget=TimeBudget(clock(0.0)))
+
+
+def test_tiers_are_run_in_one_order_until_one_decides_everything():
+    ran = []
+    tiers = {
+        Tier.QUESTIONS: lambda: ran.append("questions"),
+        Tier.LISTING: lambda: ran.append("listing") or True,
+        Tier.ALONE: lambda: ran.append("alone"),
+    }
+    assert run_tiers(tiers)
+    assert ran == ["alone", "listing"]
+    del tiers[Tier.LISTING]
+    assert not run_tiers(tiers)
+    assert ran[2:] == ["alone", "questions"]
+
+
+def test_no_tier_is_begun_once_one_has_used_up_the_time():
+    ran = []
+    tiers = {Tier.PROPAGATION: clock(0.0).check, Tier.QUESTIONS: lambda: ran.append("questions")}
+    assert run_tiers(tiers)
+    assert ran == []
