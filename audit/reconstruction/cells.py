@@ -440,6 +440,20 @@ class CellProofs:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class OpenRows:
+    """Rows of people that are not decided, (R,): their cell, how many have the row, and how many its values."""
+
+    cell: IntArray
+    people: IntArray
+    sharing: IntArray
+
+    def in_groups(self, smaller_than: float, cells: int) -> IntArray:
+        """Return how many people have such rows with values that fewer people than this share, by cell."""
+        is_small = self.sharing < smaller_than
+        return join_by_group(self.cell[is_small], self.people[is_small], cells)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class RebuiltPeople:
     """People of the table whose whole row a file proves without any table. Arrays are by cell, (Z,).
 
@@ -450,7 +464,7 @@ class RebuiltPeople:
     values that their cells hold, and ``tables`` how many tables fit (None: not known). ``method`` is how cells were
     found, None where they were not. ``left`` is why something is open, "" where all was decided. ``proofs`` is what is
     proved of all cells of the domain, None where none was sought, and ``profile`` (Z,) the first profile of people in
-    each cell.
+    each cell. ``open_rows`` are those that the choice of splits may prove however many people share a leaf.
     """
 
     people: IntArray
@@ -463,14 +477,18 @@ class RebuiltPeople:
     left: str = ""
     proofs: CellProofs | None = None
     profile: IndexArray | None = None
+    open_rows: OpenRows | None = None
 
     def rows_in_groups(self, smaller_than: float) -> tuple[int, int]:
         """Return how many rows are proved, at least and at most, that fewer people than this have in common.
 
-        Where counts prove no row, its smallest leaf says how many people share what else may tell of it.
+        Where counts prove no row, its smallest leaf says how many people share what thresholds may tell of it, and how
+        many people have it that the choice of splits may.
         """
         is_small = self.people < smaller_than
         most = np.where(is_small, self.most, 0)
+        if self.open_rows is not None:
+            most = np.maximum(most, self.open_rows.in_groups(smaller_than, len(most)))
         most = np.where(self.leaf < smaller_than, self.people, most)
         return int(self.proved[is_small].sum()), int(most.sum())
 

@@ -15,9 +15,9 @@ import numpy as np
 from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.population import Population
 from treewarden.audit.progress import Clock
-from treewarden.audit.reconstruction.cells import join_by_group
 from treewarden.audit.reconstruction.domain import Domain, tests_by_column
-from treewarden.ppdm_models.arrays import BoolArray, IndexArray, IntArray, alike
+from treewarden.audit.reconstruction.people_rows import codes_of_people, rows_of_people
+from treewarden.ppdm_models.arrays import BoolArray, IndexArray, IntArray
 from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
 from treewarden.ppdm_models.tree.nodes import NodeTable
 from treewarden.ppdm_models.tree.plain_splits import plain_of
@@ -65,15 +65,10 @@ class NamedValues:
         and other rows of the table hold it. ``is_open`` (Z, F) says which factors a cell leaves open, and ``is_cut`` of
         which of these some cut limits the numbers.
         """
-        first, point = alike([*self.codes.T])
-        by_point = join_by_group(point, truth, len(first))
-        row, code = np.nonzero(by_point)
-        here = cell[first[row]]
-        rows = _PeopleRows(
-            here, np.column_stack([code, self.codes[first[row]]]), by_point[row, code]
-        )
+        rows = rows_of_people(self.codes, cell, truth)
+        here, own = rows.cell, rows.profile
         may_move, is_free = is_open[here], is_open[here] & ~is_cut[here]
-        is_listed, is_tested = self.is_listed[first[row]], self.is_tested[first[row]]
+        is_listed, is_tested = self.is_listed[own], self.is_tested[own]
         is_told = (may_move & is_listed).any(axis=1) & ~(is_free & ~is_listed).any(axis=1)
         for factor in range(is_open.shape[1]):
             if not is_told.any():
@@ -88,43 +83,11 @@ class NamedValues:
         return found
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _PeopleRows:
-    """The R different rows of people: their cell (R,), class and values of factors (R, 1 + F), and how many have it."""
-
-    cell: IntArray
-    coordinates: IntArray
-    people: IntArray
-
-    def can_swap(self) -> BoolArray:
-        """Whether so many others of the cell differ in two coordinates: swapping one of these makes two other rows."""
-        cells = int(self.cell.max(initial=0)) + 1
-        others = np.bincount(self.cell, self.people, cells)[self.cell] - self.people
-        columns = [*self.coordinates.T]
-        for place in range(len(columns)):
-            kind = alike([self.cell, *columns[:place], *columns[place + 1 :]])[1]
-            others -= np.bincount(kind, self.people)[kind] - self.people
-        return np.asarray(others >= self.people)
-
-    def is_held(self, place: int) -> tuple[BoolArray, BoolArray]:
-        """Whether another row of the cell holds a row's value of a coordinate, and others a different one.
-
-        The second is whether another row of the table holds the value.
-        """
-        column = self.coordinates[:, place]
-        first, within = alike([self.cell, column])
-        cells = int(self.cell.max(initial=0)) + 1
-        is_many = np.bincount(self.cell[first], minlength=cells)[self.cell] > 1
-        anywhere = alike([column])[1]
-        in_cell = np.bincount(within)[within] > 1
-        return np.asarray(in_cell & is_many), np.asarray(np.bincount(anywhere)[anywhere] > 1)
-
-
 def named_values(forest: Forest, population: Population, domain: Domain) -> NamedValues | None:
     """Return which values of people the file names, None where it names none."""
     tests = tests_by_column(forest.trees)
-    shape = (len(population.counts), len(domain.factors))
-    codes = np.zeros(shape, dtype=np.int64)
+    codes = codes_of_people(population, domain)
+    shape = codes.shape
     is_listed, is_tested = np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool)
     categories: dict[str, tuple[int, dict[str, int]]] = {}
     parts = {id(tree.features): tree.features for tree in forest.trees}.values()
@@ -132,8 +95,6 @@ def named_values(forest: Forest, population: Population, domain: Domain) -> Name
         columns = [population.columns[n] for n in factor.columns if n in population.columns]
         if not columns:
             continue
-        keys = [np.unique(each.keys, return_inverse=True)[1].reshape(-1) for each in columns]
-        codes[:, place] = alike(keys)[1]
         if len(factor.columns) > 1:
             continue
         name, column = next(iter(factor.columns)), columns[0]

@@ -3,8 +3,8 @@
 What a file counts depends on a record through its cell and class alone. So where a cell holds several values of the
 public domain, some table of these counts has none of its records at any one of them: counts prove no row of it, however
 its records were drawn. Rows of the other cells are proved where every table has them, which counts decide. What the
-places of thresholds and the choice of splits tell beyond counts is not worked out: it counts as open, and as shared by
-the people of the smallest leaf.
+places of thresholds tell beyond counts is not worked out: it counts as open, and as shared by the people of the
+smallest leaf. What the choice of splits tells is not either: a row counts as open unless its people can swap values.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from treewarden.audit.inverters import inverters
 from treewarden.audit.population.file_only_population import ROWS_BESIDE_WEIGHTS
 from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.population import Population
@@ -25,6 +26,7 @@ from treewarden.audit.reconstruction.cells import (
     HALF_WAY,
     NO_COUNTS,
     CellProofs,
+    OpenRows,
     RebuiltPeople,
     join_by_group,
     leaf_options,
@@ -36,8 +38,10 @@ from treewarden.audit.reconstruction.domain import (
     Domain,
     find_domain,
 )
+from treewarden.audit.reconstruction.people_rows import codes_of_people, rows_of_people
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray, alike
 from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
+from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
 from treewarden.ppdm_models.tree.plain_splits import class_counts_of, is_inner
 from treewarden.ppdm_models.tree.tree import Quality, Task, Tree
 
@@ -120,7 +124,8 @@ def rebuild_people(
     named, tied = _named_values(forest, population, domain), regions.tied
     if named is not None:
         tied = np.minimum(tied, named.shared_rows(cell, truth, regions.is_open, regions.is_cut))
-    cells = _OwnCells(by_class, regions.sizes == 1, tied, first)
+    open_rows = _open_rows(forest, codes_of_people(population, domain), cell, truth)
+    cells = _OwnCells(by_class, regions.sizes == 1, tied, first, open_rows)
     is_counted = isinstance(forest.model, Tree) and counts_each_leaf(forest.model)
     if not cells.is_one.any() and not is_counted:
         return cells.rebuilt(np.zeros_like(by_class), by_class)
@@ -180,6 +185,31 @@ def _named_values(forest: Forest, population: Population, domain: Domain) -> Nam
     from treewarden.audit.reconstruction.named_values import named_values  # loads SciPy
 
     return named_values(forest, population, domain)
+
+
+def _open_rows(forest: Forest, codes: IntArray, cell: IntArray, truth: IntArray) -> OpenRows:
+    """Return the rows of people that the choice of splits may prove.
+
+    A learner that compared all columns preferred each split to all others, which may tell of single values. It tells
+    nothing of a row whose people can swap a value with others of their cell and class. Where trees drew samples, each
+    drew other people, so that no swap leaves all of them as they are.
+    """
+    if not any(tree.learner.all_features for tree in forest.trees):
+        return OpenRows(*np.zeros((3, 0), dtype=np.int64))
+    rows = rows_of_people(codes, cell, truth)
+    is_open = np.ones(len(rows.cell), dtype=bool)
+    if not _is_sampled(forest.model):
+        is_open = ~rows.can_swap(is_within_class=True)
+    return OpenRows(rows.cell[is_open], rows.people[is_open], rows.sharing[is_open])
+
+
+def _is_sampled(model: Model) -> bool:
+    """Whether trees drew samples of the records, as far as the file says it."""
+    if not isinstance(model, Ensemble):
+        return False
+    if model.growth is None:
+        return model.sampling.resampled is not False
+    return bool(inverters()[model.growth.library].is_sampled(model.growth))
 
 
 def domain_of(population: Population, trees: Sequence[Tree]) -> DeclaredDomain:
@@ -310,13 +340,14 @@ def _open_factors(options: BoolArray, domain: Domain) -> tuple[BoolArray, BoolAr
 class _OwnCells:
     """Cells of the table's people: by class (Z, m), whether each holds one value, and ``tied`` of their leaves (Z,).
 
-    ``first`` (Z,) is the first profile of each.
+    ``first`` (Z,) is the first profile of each, and ``open_rows`` as of ``RebuiltPeople``.
     """
 
     by_class: IntArray
     is_one: BoolArray
     tied: IntArray
     first: IndexArray
+    open_rows: OpenRows
 
     def rebuilt(
         self,
@@ -341,6 +372,7 @@ class _OwnCells:
             left="; ".join(reasons),
             proofs=proofs,
             profile=self.first,
+            open_rows=self.open_rows,
         )
 
 

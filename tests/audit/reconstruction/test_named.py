@@ -119,8 +119,9 @@ def test_no_row_that_names_prove_passes(start):
 
 
 def cut(left, counts, right_counts):
-    """Return a tree that parts p, q, r and s by the names on the left."""
-    return listed_stump(tuple("pqrs"), chosen=tuple(left), counts=(counts, right_counts))
+    """Return a tree of a learner that drew columns, which parts p, q, r and s by the names on the left."""
+    tree = listed_stump(tuple("pqrs"), chosen=tuple(left), counts=(counts, right_counts))
+    return replace(tree, learner=replace(tree.learner, all_features=False))
 
 
 def rebuilt_of(model, records):

@@ -4,9 +4,20 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.tree import DecisionTreeClassifier
 
 from tests.audit.reconstruction.test_proved import BOTH, HAND, forest, stump
+from tests.judges.run_reconstruction import (
+    CLASSES,
+    TableCase,
+    _file_key,
+    _forest,
+    _tested,
+    fitting,
+    is_half_way,
+)
 from tests.kit.small_audits import evidence_of, read
+from tests.kit.tiers import seeds
 from treewarden.audit.population.forest import forest_of
 from treewarden.audit.population.population import build_population
 from treewarden.audit.population.record_linkage import merged
@@ -15,10 +26,11 @@ from treewarden.audit.reading import Undetermined
 from treewarden.audit.reconstruction import of_model, of_table
 from treewarden.audit.reconstruction.domain import DeclaredColumn, DeclaredDomain
 from treewarden.audit.reconstruction.of_table import WrongProofError, domain_of, rebuild_people
+from treewarden.ppdm_models.formats.sklearn._fitted import from_sklearn
 from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.ensemble import TreeSampling
 from treewarden.ppdm_models.tree.predicate import NumericTest
-from treewarden.ppdm_models.tree.tree import Feature
+from treewarden.ppdm_models.tree.tree import Feature, Learner
 
 ROWS = [(0, 1, "no"), (0, 1, "no"), (1, 0, "yes"), (1, 0, "no")]
 
@@ -84,10 +96,11 @@ def test_where_cells_hold_several_values_no_row_is_proved_whatever_was_drawn(res
     model = forest(stump("b", (1, 1), (2, 1)), stump("b", (1, 1), (2, 1)), resampled=resampled)
     wide = DeclaredDomain({"b": DeclaredColumn((0.0, 0.25, 1.0, 2.0))})
     found = rebuilt(model, rows, wide)
-    assert found.rows_in_groups(2) == (0, 0)
+    # Nobody can swap values with the one person of the value 1, so that the choice of splits may tell of this one.
+    assert found.rows_in_groups(2) == (0, 1)
     assert found.proved.sum() == 0
-    # The choice of splits may tell more of the two people of the smaller leaf than counts do.
-    assert found.rows_in_groups(3) == (0, 2)
+    # Nor can the two people who share a value in each leaf.
+    assert found.rows_in_groups(3) == (0, 5)
     assert "choice of splits" in found.left
 
 
@@ -151,6 +164,99 @@ def test_indicators_of_one_attribute_go_together():
     assert domain_of(people, trees).one_of == (("a", "b", "c"),)
     found = rebuild_people(forest_of(model, people), people, FOREVER)
     assert (found.tables, int(found.proved.sum())) == (1, 3)
+
+
+def grown_tree(seed):
+    """Return a table of a few values and a tree that scikit-learn grows on it, with any limits."""
+    random = np.random.default_rng(seed)
+    sizes = [int(random.integers(2, 5)), int(random.integers(1, 4))]
+    columns = {f"x{n}": tuple(map(float, range(size))) for n, size in enumerate(sizes)}
+    points = tuple(sorted(random.integers(0, np.prod(sizes), size=random.integers(5, 9)).tolist()))
+    codes = [0, 1, *random.integers(0, 2, size=len(points) - 2).tolist()]
+    settings = {
+        "n_estimators": 1,
+        "max_depth": random.choice([None, 1, 2]),
+        "min_samples_leaf": int(random.choice([1, 2])),
+        "criterion": str(random.choice(["gini", "entropy"])),
+        "max_features": None,
+        "random_state": 0,
+    }
+    case = TableCase(columns, DeclaredDomain(), (), points, tuple(codes), settings)
+    return replace(case, trees=_forest(case, points, codes, settings))
+
+
+def missed_rows(seed, most=400):
+    """Return groups of people in which more rows are proved than may be, by all tables that grow a tree; None: many.
+
+    The second number is how many rows are proved though their cell holds several values.
+    """
+    case = grown_tree(seed)
+    tables = fitting(case, 3_000) if len(case.trees[0].nodes) > 1 else None
+    tables = [t for t in tables or () if is_half_way(case, t)]
+    if not 0 < len(tables) <= most:
+        return None
+    key = _file_key(case.trees)
+    alike = []
+    for table in tables:
+        places = np.repeat(np.arange(len(table)), table)
+        trees = _forest(case, (places // 2).tolist(), (places % 2).tolist(), case.settings)
+        alike += [table] if _file_key(trees) == key else []
+    tested = [n for n, name in enumerate(case.columns) if name in _tested(case)]
+    rows = [tuple(point[n] for n in tested) for point in case.domain]
+    by_row = {row: np.array([row == other for other in rows]) for row in rows}
+    numbers = np.array(alike).reshape(len(alike), len(rows), 2)
+    least = {row: numbers[:, here].sum(axis=1).min(axis=0) for row, here in by_row.items()}
+    own = [rows[point] for point in case.points]
+    people = people_of_case(case)
+    found = rebuild_people(forest_of(case.trees[0], people), people, FOREVER, None)
+    misses = []
+    for group in (2, 3, 4, 5, 9):
+        proved = sum(
+            int(min(least[row][code], own.count(row)))
+            for row in set(own)
+            if own.count(row) < group
+            for code in (0, 1)
+        )
+        if found.rows_in_groups(group)[1] < proved:
+            misses.append((seed, group, proved, found.rows_in_groups(group)))
+    return misses, sum(map(sum, least.values())) - int(found.proved.sum())
+
+
+def people_of_case(case):
+    names = list(case.columns)
+    texts = {
+        name: [f"{case.domain[point][n]:g}" for point in case.points]
+        for n, name in enumerate(names)
+    }
+    table = table_of(texts | {"ill": [CLASSES[code] for code in case.codes]})
+    return build_population(case.trees[0], table, sensitive="ill")
+
+
+@pytest.mark.parametrize("start", seeds(60, quick=(0, 9), second=20))
+def test_no_row_passes_that_thresholds_or_the_choice_of_splits_prove(start):
+    judged = [missed_rows(seed) for seed in range(10 * start, 10 * start + 10)]
+    told = [each for each in judged if each is not None]
+    assert not [miss for misses, _ in told for miss in misses]
+    assert sum(more for _, more in told) > 0
+
+
+def test_a_row_that_only_the_choice_of_splits_proves_in_a_leaf_of_many_does_not_pass():
+    rows = [(0, 0, "no"), (0, 1, "yes"), (1, 0, "yes"), (1, 1, "yes"), (1, 1, "no")]
+    rows += [(2, 1, "no"), (2, 1, "yes"), (2, 1, "yes")]
+    values = np.array([row[:2] for row in rows], dtype=float)
+    learner = DecisionTreeClassifier(max_depth=2).fit(values, [row[2] for row in rows])
+    tree = from_sklearn(learner, feature_names=["a", "b"], class_names=["no", "yes"])
+    found = rebuilt(replace(tree, format="sklearn", target="ill"), rows)
+    # Five people share the largest leaf. The two at (1, 1) are in every table that grows the tree.
+    assert max(found.people) == 5
+    assert found.rows_in_groups(5) == (2, 8)
+
+
+def test_of_trees_that_compared_random_columns_the_choice_of_splits_says_nothing():
+    rows = [(0, 0, "no"), (0, 1, "no"), (0, 2, "no"), (1, 0, "yes"), (1, 2, "yes")]
+    drew = Learner(all_features=False)
+    one = stump("b", (1, 1), (2, 1), learner=drew)
+    assert rebuilt(forest(one, one), rows).rows_in_groups(2) == (0, 0)
 
 
 def test_a_model_too_large_to_compare_with_the_domain_is_not_decided(monkeypatch):
