@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from enum import IntEnum, StrEnum
 from typing import Literal
 
-NONE = "none"
+NONE = "none allowed"
 """The limit of what must not be there at all."""
 NEW_TREE = "grow"
 """The name of a repair that changes no model: it trains a new tree under the policy."""

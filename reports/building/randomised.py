@@ -27,7 +27,7 @@ from treewarden.reports.document.methods import (
     Series,
 )
 from treewarden.reports.document.parts import File, Row, Value, number
-from treewarden.reports.document.words import count, counted, listed
+from treewarden.reports.document.words import amount_text, count, counted, listed
 
 CONFIDENTIAL = (
     "Confidential: this report shows the distribution of true values and the least "
@@ -252,12 +252,12 @@ def _summary(figure: reconstruction.ColumnDistribution) -> str:
     middle = float(figure.shares @ figure.own.middles)
     noisy = (figure.noisy_edges[:-1] + figure.noisy_edges[1:]) / 2
     said = [
-        f"{count(figure.values)} values; the reconstructed mean is {_plain(middle)}",
-        f"the mean of the noisy values is {_plain(float(figure.noisy @ noisy))}",
+        f"{count(figure.values)} values; the reconstructed mean is {amount_text(middle)}",
+        f"the mean of the noisy values is {amount_text(float(figure.noisy @ noisy))}",
     ]
     if figure.true is not None and figure.error is not None:
         said.append(
-            f"the mean of the true values is {_plain(float(figure.true @ figure.own.middles))}"
+            f"the mean of the true values is {amount_text(float(figure.true @ figure.own.middles))}"
         )
         said.append(
             f"{100 * figure.error:.1f} % of the distribution differs from the reconstruction"
@@ -265,11 +265,6 @@ def _summary(figure: reconstruction.ColumnDistribution) -> str:
     steps = counted(figure.steps, "step", "steps")
     said.append(f"{'settled' if figure.is_settled else 'not settled'} after {steps}")
     return f"{'; '.join(said)}."
-
-
-def _plain(amount: float) -> str:
-    """Return a number with the digits that matter, and no exponent where it can do without."""
-    return f"{amount:,.0f}" if abs(amount) >= 1_000 else f"{amount:.4g}"
 
 
 def _series(edges: NDArray[np.float64], shares: NDArray[np.float64]) -> Series:

@@ -31,6 +31,11 @@ def counted(value: float, one: str, several: str) -> str:
     return f"{count(value)} {one if value == 1 else several}"
 
 
+def amount_text(amount: float) -> str:
+    """Return a number with the digits that matter, and no exponent where it can do without."""
+    return f"{amount:,.0f}" if abs(amount) >= 1_000 else f"{amount:.4g}"
+
+
 def percent(share: float) -> str:
     """Return a share in per cent with one digit; only the whole is 100, and only nothing is 0."""
     if share in (0.0, 1.0):

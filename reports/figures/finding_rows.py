@@ -18,6 +18,7 @@ from treewarden.reports.document.inferred_parts import Adversary, Claim, Lack
 from treewarden.reports.document.parts import Accepted, ColumnMeaning, Finding, Number, Reading
 from treewarden.reports.document.words import (
     Word,
+    amount_text,
     count,
     counted,
     listed,
@@ -164,7 +165,8 @@ def _learned_numbers(document: Document) -> Iterator[LearnedFact]:
         width = _number(values.median_width)
         yield LearnedFact(
             "half of all people",
-            f"have a number that is proved to lie in an interval of {width:.4g} (all numbers: {span:.4g})",
+            f"have a number that is proved to lie in an interval of {amount_text(width)} "
+            f"(all numbers: {amount_text(span)})",
         )
 
 

@@ -54,7 +54,7 @@ def test_some_are_certain_before_the_repair_and_nobody_after_it(demo):
     line = next(line for line in outcome.stdout.splitlines() if line.startswith("certain "))
     _, before, after, limit = re.split(r"\s{2,}", line.strip())
     assert min(map(int, re.findall(r"\d+", before))) > 0  # both ends, where some are not decided
-    assert (after, limit) == ("0 people", "none")
+    assert (after, limit) == ("0 people", "none allowed")
 
 
 @pytest.mark.parametrize(

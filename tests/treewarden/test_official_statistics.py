@@ -1,6 +1,7 @@
 """A model of numbers under the rules of official statistics, from the command line and in Python."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ from sklearn.tree import DecisionTreeRegressor
 import treewarden as tw
 from tests.kit.run import run_command
 from treewarden.policies.verdict import PolicyVerdict
+from treewarden.terminal.outputs import NextStep, without_repeats
 
 FIRMS = pd.DataFrame(
     {
@@ -242,3 +244,22 @@ def test_leaves_of_several_trees_are_linked_cells_and_judged_with_a_table_of_tot
     outcome = run_command(*words, "--with", tmp_path / "totals.csv")
     assert outcome.exit_code == 1, outcome.output
     assert "cells" in outcome.output.partition("Passed")[0]
+
+
+def test_a_large_interval_is_told_without_an_exponent(tmp_path):
+    draws = np.random.default_rng(3)
+    firms = pd.DataFrame({"size": draws.integers(1, 9, 80)})
+    firms["turnover"] = draws.integers(20_000, 900_000, 80)
+    firms.to_csv(tmp_path / "firms.csv", index=False)
+    (tmp_path / "saved.skops").write_bytes(skops.io.dumps(grown(firms)))
+    words = ("--data", tmp_path / "firms.csv", "--sensitive", "turnover", "-q")
+    words += ("--policy", "official-statistics")
+    told = " ".join(run_command("audit", tmp_path / "saved.skops", *words).stdout.split())
+    assert re.search(r"an interval of \d{2,3},\d{3} \(all numbers: \d{3},\d{3}\)", told), told
+
+
+def test_two_steps_of_one_command_are_told_once():
+    command = "treewarden redact tree.skops -o tree-redacted.skops"
+    first, other = NextStep("Remove what is outside the trees:", command), NextStep("Think.")
+    steps = [other, first, NextStep("Remove the variances of the leaves:", command), other]
+    assert without_repeats(steps) == (other, first, other)

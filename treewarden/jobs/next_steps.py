@@ -37,7 +37,7 @@ from treewarden.reports.building.story import clearance_step, decision_steps
 from treewarden.reports.document.document import Document, is_about_waivers
 from treewarden.reports.document.words import listed
 from treewarden.reports.figures.finding_rows import lacks_target as table_lacks_target
-from treewarden.terminal.outputs import NextStep
+from treewarden.terminal.outputs import NextStep, without_repeats
 
 REPAIRED = "-repaired"
 REDACTED = "-redacted"
@@ -203,7 +203,7 @@ def audit_steps(
     if verdict is not PolicyVerdict.PASS and isinstance(request.policy, str):
         explain = shell_command("treewarden", "policy", "explain", request.policy)
         steps.append(NextStep("Read the meaning and source of each check:", explain))
-    return tuple(steps)
+    return without_repeats(steps)
 
 
 def _after_pass(request: Request, done: JudgedAudit, document: Document) -> Iterator[NextStep]:

@@ -280,6 +280,12 @@ class NextStep:
     command: str = ""
 
 
+def without_repeats(steps: Sequence[NextStep]) -> tuple[NextStep, ...]:
+    """Return the steps but for those whose command an earlier one has too."""
+    first = {step.command: step for step in reversed(steps) if step.command}
+    return tuple(step for step in steps if not step.command or first[step.command] is step)
+
+
 def step_lines(steps: Sequence[NextStep]) -> Iterator[str]:
     """Yield what to do next, numbered; a command is never broken, and has a line of its own where it is long."""
     if not steps:

@@ -9,7 +9,7 @@ from treewarden.policies.judging.figures import figure, limit_text, places_text
 @pytest.mark.parametrize(
     ("limit", "text"),
     [
-        (("at most", 0, "records"), "none"),
+        (("at most", 0, "records"), "none allowed"),
         (("at most", 1, "leaks"), "at most 1 item"),
         (("at most", 0, "share"), "0 %"),
         (("at least", 0, "records"), "at least 0 people"),
