@@ -12,7 +12,7 @@ from typing import Literal
 
 NONE = "none allowed"
 """The limit of what must not be there at all."""
-NEW_TREE = "grow"
+NEW_MODEL = "grow"
 """The name of a repair that changes no model: it trains a new tree under the policy."""
 
 

@@ -18,7 +18,7 @@ from treewarden.policies.judging.decision import Decision, Finding
 from treewarden.policies.remedies import NoProposal, Proposal
 from treewarden.policies.repair.utility import CrossValidation, Holdout, UtilityName
 from treewarden.policies.rules import rules
-from treewarden.policies.verdict import NEW_TREE, PolicyVerdict
+from treewarden.policies.verdict import NEW_MODEL, PolicyVerdict
 from treewarden.ppdm_models.arrays import BoolArray, IndexArray
 from treewarden.ppdm_models.errors import TreewardenError
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model, trees_of
@@ -175,33 +175,33 @@ def cost_of(
     )
 
 
-def cost_of_new_tree(
+def cost_of_new_model(
     model: Model,
     people: Population,
-    tree: Tree,
+    new: Model,
     its_people: Population,
     utility: float,
-    validation: CrossValidation | Undetermined,
+    validation: CrossValidation | Undetermined | None,
 ) -> Cost:
-    """Return what it costs to publish a tree that was trained anew, whose own people are these, in place of a model.
+    """Return what it costs to publish a model that was trained anew, whose own people are these, in place of another.
 
-    Its ``utility`` is cross-validated: it was trained again in each fold. It is told where that of the model is.
+    Its ``utility`` is cross-validated: it was trained again in each fold. It is told where that of the other is.
     """
     before, said_before = _predictions(model, people.leaf, people)
     try:
-        said_after = _predictions(tree, rerouted(tree, people).leaf, people)[1]
+        moved = rerouted(new, people) if isinstance(new, Tree) else people
+        said_after = _predictions(new, moved.leaf, people)[1]
     except (TreewardenError, KeyError):  # it asks for what does not part these people
-        said_after = Undetermined("the new tree tests what the old model does not")
-    leaves_before = _leaves(model)
+        said_after = Undetermined("the new model tests what the old one does not")
     told = _utility(model, people.leaf, validation)
     unknown = Undetermined("some fold could not be scored")
     own = unknown if math.isnan(utility) else exactly(utility)
     return Cost(
-        leaves_before=len(leaves_before),
-        leaves_after=tree.leaf_count,
+        leaves_before=len(_leaves(model)),
+        leaves_after=len(_leaves(new)),
         predictions_changed=_changed(said_before, said_after, people),
         accuracy_before=before,
-        accuracy_after=_predictions(tree, its_people.leaf, its_people)[0],
+        accuracy_after=_predictions(new, its_people.leaf, its_people)[0],
         withheld=(),
         numbers_withheld=0.0,
         sizes_withheld=0.0,
@@ -316,9 +316,9 @@ class RepairAttempt:
         return None if self.decision is None or self.not_audited else privacy(self.decision)
 
     @property
-    def is_new_tree(self) -> bool:
-        """Whether it is a tree that was trained anew."""
-        return self.proposal.remedies == (NEW_TREE,)
+    def is_new_model(self) -> bool:
+        """Whether it is no change, but a model that was trained anew."""
+        return self.proposal.remedies == (NEW_MODEL,)
 
     @property
     def failing(self) -> tuple[Finding, ...]:
@@ -343,7 +343,7 @@ class RepairSearch:
     ``applied`` is the recommended attempt, or the passing one that was chosen instead. ``ended`` says whether the
     search got to its end. ``validation`` is what the ``utility`` was measured with, or why it was not.
     ``search_cut`` says why less is proved of the original than an audit of it proves; "" where as much is.
-    ``has_new_tree`` says that nothing passes but a tree that was trained anew, which is what is written.
+    ``has_new_model`` says that nothing passes but a tree that was trained anew, which is what is written.
     """
 
     audit: Audit
@@ -359,7 +359,7 @@ class RepairSearch:
     utility: UtilityName = "accuracy"
     validation: CrossValidation | Undetermined | None = None
     search_cut: str = ""
-    has_new_tree: bool = False
+    has_new_model: bool = False
 
     def exchanging(self, old: RepairAttempt, new: RepairAttempt) -> RepairSearch:
         """Return the same with another record of one attempt, wherever that stands."""
@@ -375,10 +375,10 @@ class RepairSearch:
             applied=now(self.applied),
         )
 
-    def with_new_tree(
+    def with_new_model(
         self, message: str, attempt: RepairAttempt | None, *, passes: bool
     ) -> RepairSearch:
-        """Return the same with what came of a tree that was trained anew; one that passes is the one that is applied.
+        """Return the same with what came of a model that was trained anew; one that passes is the one that is applied.
 
         A tree with differential privacy is no ``attempt``: nothing is measured of it, as that would cost privacy.
         """
@@ -390,7 +390,7 @@ class RepairSearch:
             attempts=attempts,
             recommended=chosen,
             applied=chosen,
-            has_new_tree=passes,
+            has_new_model=passes,
         )
 
     @property

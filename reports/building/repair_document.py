@@ -13,7 +13,7 @@ from treewarden.policies.judging.decision import Decision
 from treewarden.policies.repair import attempts as repairs
 from treewarden.policies.repair.attempts import RepairSearch, order, privacy
 from treewarden.policies.verdict import PolicyVerdict
-from treewarden.ppdm_models.tree.tree import Task
+from treewarden.ppdm_models.tree.tree import Task, Tree
 from treewarden.reports.building.adversaries import readings
 from treewarden.reports.building.build import document_of
 from treewarden.reports.building.lessons import tree_nodes
@@ -77,7 +77,7 @@ CROSS_VALIDATED = (
     "Changes are compared by {} in five-fold cross-validation. The splits stay as published; only the leaf values "
     "are computed again."
 )
-TRAINED_IN_FOLDS = " The new tree is trained again in each fold, a stricter comparison."
+TRAINED_IN_FOLDS = " What was trained anew is trained again in each fold, a stricter comparison."
 
 
 def _utility_name(repair: RepairSearch) -> str:
@@ -92,7 +92,7 @@ def _utility_words(repair: RepairSearch) -> str:
     if isinstance(repair.validation, Undetermined):
         why = repair.validation.reason
         return f"Changes are compared by training accuracy, not cross-validated: {sentence(why)}"
-    has_tree = any(attempt.is_new_tree for attempt in repair.attempts)
+    has_tree = any(attempt.is_new_model for attempt in repair.attempts)
     return CROSS_VALIDATED.format(_utility_name(repair)) + TRAINED_IN_FOLDS * has_tree
 
 
@@ -107,8 +107,8 @@ def _utility_value(taken: Taken | None, repair: RepairSearch) -> Value | None:
 def _title(repair: RepairSearch) -> str:
     if repair.applied is None:
         return "Nearest attempt, still not enough"
-    if repair.applied.is_new_tree:
-        return "After: the new tree"
+    if repair.applied.is_new_model:
+        return f"After: the new {'tree' if isinstance(repair.applied.proposal.model, Tree) else 'model'}"
     return f"After: {'recommended' if repair.applied is repair.recommended else 'chosen'}"
 
 
@@ -189,7 +189,7 @@ def _attempt(tried: repairs.RepairAttempt, repair: RepairSearch) -> Attempt:
         leaves=cost.leaves_after,
         leaves_lost=max(0, cost.leaves_lost),
         leaves_text=f"{cost.leaves_after} new"
-        if tried.is_new_tree
+        if tried.is_new_model
         else f"{cost.leaves_after} of {cost.leaves_before}",
         predictions_changed=None if isinstance(changed, Undetermined) else number(changed),
         predictions_changed_text=UNKNOWN if isinstance(changed, Undetermined) else percent(changed),

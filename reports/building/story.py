@@ -99,8 +99,8 @@ def repair_story(repair: RepairSearch) -> Story:
     if not repair.is_needed:
         story = audit_story(evidence, repair.decision, contradicted=untold(repair.audit))
         return Story(f"The {whole} passes as it is.", story.meaning, story.next_steps)
-    if best is not None and best.is_new_tree and best.audit and best.decision:
-        return _of_new_tree(whole, best.audit, best.decision)
+    if best is not None and best.is_new_model and best.audit and best.decision:
+        return _of_new_model(repair, best.audit, best.decision)
     if best is not None and best.audit and best.decision:
         cost, mended = best.cost, best.audit.full.evidence
         title = best.proposal.title
@@ -133,7 +133,7 @@ def repair_story(repair: RepairSearch) -> Story:
         steps = tuple(decision_steps(repair.decision))
         said = f"Do not publish this {whole}: it cannot be repaired with this table."
         return Story(said, meaning, steps)
-    if repair.has_new_tree:
+    if repair.has_new_model:
         return Story(
             f"Do not publish this {whole}: no change of it passes. A new tree that passes was written.",
             meaning,
@@ -154,15 +154,19 @@ def repair_story(repair: RepairSearch) -> Story:
     )
 
 
-def _of_new_tree(whole: str, audit: Audit, decision: Decision) -> Story:
-    """Return the opening where a tree was trained anew in place of a model."""
-    evidence = audit.full.evidence
+def _of_new_model(repair: RepairSearch, audit: Audit, decision: Decision) -> Story:
+    """Return the opening where another model was trained in place of one."""
+    evidence, whole = audit.full.evidence, _whole(repair.audit.full.evidence)
+    new = _whole(evidence)
+    changes = [attempt for attempt in repair.attempts if not attempt.is_new_model]
+    is_alone = not any(attempt.verdict is PolicyVerdict.PASS for attempt in changes)
     return Story(
-        f"A new tree meets the policy. No change of the old {whole} does.",
+        f"A new {new} meets the policy.{f' No change of the old {whole} does.' * is_alone}",
         f"{_meaning(evidence, decision)}{untold(audit)}",
         (
-            f"Publish only the new tree, never the old {whole}.",
-            "Check in the table “All changes and their cost” that the new tree is useful enough.",
+            f"Publish only the new {new}, never the old {whole}.",
+            *_to_audit_again(evidence),
+            f"Check in the table “All changes and their cost” that the new {new} is useful enough.",
             WHO_KNOWS_MORE,
         ),
     )

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from treewarden.api.requests import ArgumentError
+from treewarden.policies.pack import Pack
 from treewarden.policies.repair.utility import UTILITY_NAMES, UtilityName
 from treewarden.ppdm_models.errors import TreewardenError
 from treewarden.ppdm_models.formats.sklearn._arrays import class_label
@@ -292,6 +293,96 @@ def _number(settings: Mapping[str, Any], name: str, usual: int) -> int:
     """Return a setting as a number; what the library takes where none, or no limit, is set."""
     value = settings.get(name)
     return int(value) if isinstance(value, int | float) and value > 0 else usual
+
+
+Settings = Mapping[str, Any]
+KNOBS = ("min_samples_leaf", "ccp_alpha", "max_depth")
+STEPS = (2, 3, 5, 7, 10, 15, 20, 30, 50, 75, 100, 150, 200, 300, 500, 750, 1000, 1500, 2000, 3000)
+MOST_ALPHAS = 12
+
+
+def refit_candidates(estimator: Any, training: Training, policy: object) -> Iterator[Settings]:  # noqa: ANN401  # see above
+    """Yield settings to try, those that change one thing first; a random choice is made the same every time."""
+    final, before = final_of(estimator)
+    if boosting_library(final):
+        yield from boosted_candidates(final, len(training.target), before)
+        return
+    known = final.get_params(deep=False)
+    fixed = {f"{before}random_state": 0} if known.get("random_state", 0) is None else {}
+    sizes = [size for size in _sizes(policy) if size <= len(training.target) // 2]
+    values: dict[str, list[Any]] = {
+        "min_samples_leaf": sizes,
+        "ccp_alpha": _alphas(estimator, training) if "ccp_alpha" in known else [],
+        "max_depth": list(range(min(tree_depth(final) - 1, 12), 0, -1)),
+    }
+    single = [(name, value) for name in KNOBS if name in known for value in values[name]]
+    for name, value in single:
+        yield {f"{before}{name}": value, **fixed}
+    if {"min_samples_leaf", "max_depth"} <= known.keys():
+        for size, depth in itertools.product(sizes[:6], values["max_depth"][-5:]):
+            yield {f"{before}min_samples_leaf": size, f"{before}max_depth": depth, **fixed}
+
+
+def _sizes(policy: object) -> list[int]:
+    """Return the smallest leaves to try: what the policy asks for first among them."""
+    clauses = policy.clauses if isinstance(policy, Pack) else ()
+    atoms = [atom for clause in clauses for atom in clause.demanded]
+    wanted = {int(np.ceil(atom.limit)) for atom in atoms if atom.call.measure == "k_anonymity"}
+    least = max(wanted, default=2)
+    return sorted({size for size in (*STEPS, *wanted) if size >= least})
+
+
+def _alphas(estimator: Any, training: Training) -> list[float]:  # noqa: ANN401  # see above
+    final = final_of(estimator)[0]
+    if not hasattr(final, "cost_complexity_pruning_path"):
+        return [0.0003, 0.001, 0.003, 0.01, 0.03, 0.1]
+    inputs = training.inputs
+    if final is not estimator:
+        if any(getattr(step, "steps", None) for _, step in estimator.steps):
+            return []
+        inputs = estimator[:-1].transform(inputs)
+    path = final.cost_complexity_pruning_path(inputs, training.target).ccp_alphas
+    found = np.unique(path[path > 0])
+    places = np.linspace(0, len(found) - 1, min(MOST_ALPHAS, len(found))).astype(int)
+    # Rounded up: an alpha that is exactly where a node goes may or may not take it along.
+    return [float(f"{found[place] * 1.0005:.4g}") for place in places]
+
+
+def tree_depth(final: Any) -> int:  # noqa: ANN401  # see above
+    """Return the most tests on a path of a fitted estimator; 8 where it does not say."""
+    if hasattr(final, "get_depth"):
+        return int(final.get_depth())
+    trees = np.ravel(getattr(final, "estimators_", ()))
+    return max((int(tree.get_depth()) for tree in trees), default=8)
+
+
+def with_file(estimator: Any, file: bytes) -> Any | None:  # noqa: ANN401  # see above
+    """Return a copy of a boosted estimator, or of a pipeline that ends in one, that predicts what a file of its says.
+
+    None where the library does not read the file.
+    """
+    found = copy.deepcopy(estimator)
+    final = final_of(found)[0]
+    try:
+        if boosting_library(final) == "xgboost":
+            final.load_model(bytearray(file))
+        else:
+            library = importlib.import_module("lightgbm")
+            final._Booster = library.Booster(model_str=file.decode("utf-8"))
+    except Exception:  # noqa: BLE001  # each library has its own errors
+        return None
+    return found
+
+
+def lost_by(estimator: Any, changed: Any, training: Training, utility: Utility) -> float:  # noqa: ANN401  # see above
+    """Return what of its utility on the training records an estimator loses by a change; below 0 where it wins."""
+    metrics = importlib.import_module("sklearn.metrics")
+    classes = final_of(estimator)[0].classes_
+    scorer = metrics.get_scorer(_scoring(utility, len(classes)))
+    before, after = (
+        float(scorer(model, training.inputs, training.target)) for model in (estimator, changed)
+    )
+    return before - after
 
 
 NONE, UNDEFINED = -1, -2

@@ -4,29 +4,32 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import itertools
 import math
 import sys
 import time
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from treewarden.api.refits import (
+    Settings,
     Training,
     Utility,
-    boosted_candidates,
     boosting_library,
     cross_validated,
     final_of,
     innermost,
     is_of_scikit,
+    lost_by,
     pruned_copy,
+    refit_candidates,
     relabelled,
     training_of,
+    tree_depth,
+    with_file,
 )
 from treewarden.api.requests import model_input
 from treewarden.audit.progress import Step
@@ -36,20 +39,19 @@ from treewarden.jobs.audit_request import Request
 from treewarden.jobs.auditing import JudgedAudit, audit_file
 from treewarden.jobs.inputs import ModelBytes, model_name, opened, read, saved
 from treewarden.jobs.read_inputs import read_subject
-from treewarden.jobs.repairing import Repaired
+from treewarden.jobs.repairing import Repaired, published
 from treewarden.policies.judging.decision import Decision
 from treewarden.policies.judging.judge import judge
-from treewarden.policies.pack import Pack
+from treewarden.policies.remedies import Proposal, remedies
+from treewarden.policies.repair.attempts import privacy
 from treewarden.policies.verdict import PolicyVerdict
 from treewarden.ppdm_models.errors import TreewardenError
 from treewarden.ppdm_models.files.load import OpenedFile, open_model
 from treewarden.ppdm_models.tree.ensemble import trees_of
 from treewarden.ppdm_models.tree.tree import Tree
 
-Settings = Mapping[str, Any]
-KNOBS = ("min_samples_leaf", "ccp_alpha", "max_depth")
-STEPS = (2, 3, 5, 7, 10, 15, 20, 30, 50, 75, 100, 150, 200, 300, 500, 750, 1000, 1500, 2000, 3000)
-MOST_ALPHAS = 12
+ROUNDED_FROM = 3 / 4
+"""The part of the time that boosted models are fitted and audited in; the rest is for rounding their leaf values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,8 @@ class Regrown:
 
     ``accuracy`` is the share of the training records it predicts rightly (of numbers: the variance it explains), and
     ``utility`` is cross-validated (NaN where it was not asked). ``audited`` is None where a clause about leaves alone
-    broke, or no audit was possible; ``problem`` says which.
+    broke, or no audit was possible; ``problem`` says which. ``rounding`` says how its leaf values were rounded in its
+    ``file``, which was audited as its receiver reads it.
     """
 
     settings: Settings
@@ -70,6 +73,8 @@ class Regrown:
     utility: float = math.nan
     learner: str = ""
     tree_count: int = 0
+    rounding: str = ""
+    file: bytes | None = None
 
     @property
     def trees(self) -> int:
@@ -83,6 +88,7 @@ class Regrown:
     def name(self) -> str:
         """The settings as they are typed."""
         said = ", ".join(f"{name}={value!r}" for name, value in self.settings.items())
+        said = f"{said}; {self.rounding}" if self.rounding else said
         return f"{self.learner}({said})" if self.learner else said
 
     @property
@@ -112,10 +118,12 @@ def regrow(
     A tree without a split is never among them. Everything is fitted and looked at first, as that is quick beside an
     audit; what is left is compared by its cross-validated utility. Of that each audit goes twice as far down as the one
     before, until one passes; then those above it have their turn, until the time is up. With ``grow`` a tree grown
-    under the policy is one of them.
+    under the policy is one of them. Of a boosted model, leaf values of what does not pass are rounded in the time that
+    is left.
     """
     begun = time.monotonic()
-    half, end = begun + seconds / 2, begun + seconds
+    is_boosted = bool(boosting_library(final_of(estimator)[0]))
+    half, end = begun + seconds / 2, begun + seconds * (ROUNDED_FROM if is_boosted else 1)
     with step("training the model again with other settings"):
         fitted = (*_under_policy(estimator, training, request, grow=grow),)
         fitted += tuple(_fitted(estimator, training, request, begun + seconds / 4))
@@ -148,7 +156,78 @@ def regrow(
     if reach is not None:
         next(place for place in range(reach + 1) if passes(place))
     best = min((n for n in tried if tried[n].verdict is PolicyVerdict.PASS), default=len(waiting))
-    return broken + tuple(tried[place] for place in sorted(tried) if place <= best)
+    failing = [(tried[place], waiting[place][1]) for place in sorted(tried) if place < best]
+    found = tried[best] if best < len(waiting) else None
+    if is_boosted:
+        found = _rounded(failing, found, training, utility=utility, end=begun + seconds, step=step)
+    return (*broken, *(regrown for regrown, _ in failing), *([] if found is None else [found]))
+
+
+def _rounded(
+    failing: Sequence[tuple[Regrown, AuditInputs]],
+    best: Regrown | None,
+    training: Training,
+    utility: Utility,
+    end: float,
+    step: Step,
+) -> Regrown | None:
+    """Return the most useful of models that pass once their leaf values are rounded, if it is worth more than ``best``.
+
+    Those that lack least have their turn first, as they are the likeliest to pass.
+    """
+    ordered = sorted(failing, key=lambda pair: _lacks(pair[0]))
+    for regrown, subject in ordered:
+        if time.monotonic() > end:
+            break
+        if best is not None and regrown.utility <= best.utility:
+            continue
+        with step(f"rounding leaf values of the model trained with {regrown.name}"):
+            rounded = _with_rounded_leaves(regrown, subject, training, utility, end)
+        if rounded is not None and (best is None or rounded.utility > best.utility):
+            best = rounded
+    return best
+
+
+def _lacks(regrown: Regrown) -> tuple[float, float]:
+    if regrown.audited is None:
+        return (math.inf, 0.0)
+    decision = regrown.audited.decision
+    return (len(decision.failing), -(privacy(decision) or 0.0))
+
+
+def _with_rounded_leaves(
+    regrown: Regrown, subject: AuditInputs, training: Training, utility: Utility, end: float
+) -> Regrown | None:
+    """Return a model with its leaf values rounded as little as lets its file pass; None where nothing does.
+
+    Fewest digits go first, and the search ends at the second number of them that does not pass. What rounding loses on
+    the training records is taken off the cross-validated utility.
+    """
+    if regrown.audited is None:
+        return None
+    forest, best, failed = regrown.audited.audit.full.evidence.forest, None, 0
+    made = remedies()["round_leaves"].propose_all(forest, subject.population, subject.pack)
+    for proposal in reversed([each for each in made if isinstance(each, Proposal)]):
+        try:
+            file = published(subject, proposal, None)
+            title = proposal.title.partition(", and ")[0]
+            rounded = replace(regrown, rounding=title, file=file)
+            found = _audited(rounded, subject, open_model(file, model_name(subject.file)))
+        except TreewardenError:
+            break
+        estimator = with_file(regrown.estimator, file)
+        if estimator is None or not training.agrees(estimator, proposal.model):
+            break
+        if found.verdict is PolicyVerdict.PASS:
+            lost = lost_by(regrown.estimator, estimator, training, utility)
+            accuracy = float(estimator.score(training.inputs, training.target))
+            worth = regrown.utility - lost
+            best = replace(found, estimator=estimator, accuracy=accuracy, utility=worth)
+        else:
+            failed += 1
+        if failed == 2 or time.monotonic() > end:
+            break
+    return best
 
 
 def _utility(regrown: Regrown, training: Training, utility: Utility, end: float) -> float:
@@ -170,7 +249,7 @@ def _under_policy(
     final, before = final_of(estimator)
     is_of_classes = hasattr(final, "classes_")
     make = learners.PolicyTreeClassifier if is_of_classes else learners.PolicyTreeRegressor
-    settings = {"policy": request.policy, "max_depth": int(min(_depth(final), 12)) or 1}
+    settings = {"policy": request.policy, "max_depth": int(min(tree_depth(final), 12)) or 1}
     learner = make(**settings)
     grown = learner
     if before:
@@ -201,7 +280,7 @@ def _further(size: int) -> Iterator[int]:
 def _fitted(estimator: Any, training: Training, request: Request, end: float) -> Iterator[Regrown]:  # noqa: ANN401  # see above
     clone = importlib.import_module("sklearn.base").clone
     seen = set()
-    for settings in _candidates(estimator, training, request.policy):
+    for settings in refit_candidates(estimator, training, request.policy):
         if time.monotonic() > end:
             return
         grown = clone(estimator).set_params(**settings)
@@ -231,60 +310,6 @@ def _with_boosted_leaves(regrown: Regrown, training: Training, request: Request)
     return replace(regrown, leaves=leaves, tree_count=len(trees))
 
 
-def _candidates(estimator: Any, training: Training, policy: object) -> Iterator[Settings]:  # noqa: ANN401  # see above
-    """Yield settings to try, those that change one thing first; a random choice is made the same every time."""
-    final, before = final_of(estimator)
-    if boosting_library(final):
-        yield from boosted_candidates(final, len(training.target), before)
-        return
-    known = final.get_params(deep=False)
-    fixed = {f"{before}random_state": 0} if known.get("random_state", 0) is None else {}
-    sizes = [size for size in _sizes(policy) if size <= len(training.target) // 2]
-    values: dict[str, list[Any]] = {
-        "min_samples_leaf": sizes,
-        "ccp_alpha": _alphas(estimator, training) if "ccp_alpha" in known else [],
-        "max_depth": list(range(min(_depth(final) - 1, 12), 0, -1)),
-    }
-    single = [(name, value) for name in KNOBS if name in known for value in values[name]]
-    for name, value in single:
-        yield {f"{before}{name}": value, **fixed}
-    if {"min_samples_leaf", "max_depth"} <= known.keys():
-        for size, depth in itertools.product(sizes[:6], values["max_depth"][-5:]):
-            yield {f"{before}min_samples_leaf": size, f"{before}max_depth": depth, **fixed}
-
-
-def _sizes(policy: object) -> list[int]:
-    """Return the smallest leaves to try: what the policy asks for first among them."""
-    clauses = policy.clauses if isinstance(policy, Pack) else ()
-    atoms = [atom for clause in clauses for atom in clause.demanded]
-    wanted = {int(np.ceil(atom.limit)) for atom in atoms if atom.call.measure == "k_anonymity"}
-    least = max(wanted, default=2)
-    return sorted({size for size in (*STEPS, *wanted) if size >= least})
-
-
-def _alphas(estimator: Any, training: Training) -> list[float]:  # noqa: ANN401  # see above
-    final = final_of(estimator)[0]
-    if not hasattr(final, "cost_complexity_pruning_path"):
-        return [0.0003, 0.001, 0.003, 0.01, 0.03, 0.1]
-    inputs = training.inputs
-    if final is not estimator:
-        if any(getattr(step, "steps", None) for _, step in estimator.steps):
-            return []
-        inputs = estimator[:-1].transform(inputs)
-    path = final.cost_complexity_pruning_path(inputs, training.target).ccp_alphas
-    found = np.unique(path[path > 0])
-    places = np.linspace(0, len(found) - 1, min(MOST_ALPHAS, len(found))).astype(int)
-    # Rounded up: an alpha that is exactly where a node goes may or may not take it along.
-    return [float(f"{found[place] * 1.0005:.4g}") for place in places]
-
-
-def _depth(final: Any) -> int:  # noqa: ANN401  # see above
-    if hasattr(final, "get_depth"):
-        return int(final.get_depth())
-    trees = np.ravel(getattr(final, "estimators_", ()))
-    return max((int(tree.get_depth()) for tree in trees), default=8)
-
-
 def _leaves(final: Any) -> int:  # noqa: ANN401  # see above
     if hasattr(final, "get_n_leaves"):
         return int(final.get_n_leaves())
@@ -311,12 +336,12 @@ def _looked_at(
     return (replace(regrown, problem=broken), None) if broken else (regrown, subject)
 
 
-def _audited(regrown: Regrown, subject: AuditInputs) -> Regrown:
+def _audited(regrown: Regrown, subject: AuditInputs, file: OpenedFile | None = None) -> Regrown:
     """Return the same with its audit; whole records are left out where it fails without them, as it would with them."""
     brief = replace(subject, options=replace(subject.options, worlds=False))
     for audit_inputs in (brief, subject):
         try:
-            audit = audit_inputs.audit(audit_inputs.file)
+            audit = audit_inputs.audit(file or audit_inputs.file)
         except TreewardenError as error:
             return replace(regrown, problem=str(error))
         done = JudgedAudit(audit_inputs, audit, judge(audit, audit_inputs.pack))
@@ -395,7 +420,7 @@ def offer(
         return cut
     file = None
     if (repaired.file is None or grow) and best.audited is not None:
-        file = _published(best.audited.subject.file, asked, step)
+        file = best.file or _published(best.audited.subject.file, asked, step)
     done = best.audited
     assert done is not None
     return Offer(best.estimator, done.audit, done.decision, best.settings, tried, file)

@@ -23,7 +23,9 @@ from treewarden.jobs.audit_request import Request
 from treewarden.jobs.inputs import model_name
 from treewarden.jobs.repairing import Repaired
 from treewarden.policies.judging.decision import Decision
-from treewarden.policies.repair.attempts import RepairAttempt
+from treewarden.policies.remedies import Proposal
+from treewarden.policies.repair.attempts import RepairAttempt, cost_of_new_model, marked
+from treewarden.policies.verdict import NEW_MODEL
 from treewarden.policies.verdict import PolicyVerdict as Answer
 from treewarden.ppdm_models.errors import RemedyError
 from treewarden.reports.building.repair_document import repair_document
@@ -46,7 +48,6 @@ NO_SETTING = (
     "fewer {rounds}, and repair that model, which rounds its leaf values. Or try grow=True (trains a "
     "single tree under the policy)."
 )
-"""As no model that is trained again is rounded too."""
 
 
 class Repair:
@@ -105,6 +106,8 @@ class Repair:
     @cached_property
     def result(self) -> Result:
         """The audit of the repaired model, or of the original if there is none."""
+        if self._offer.file is not None and self.estimator_result is not None:
+            return self.estimator_result
         best = self._repaired.repair.applied
         if best is not None and best.audit is not None and best.decision is not None:
             return self._result(best.audit, best.decision)
@@ -226,7 +229,43 @@ class Repair:
     @cached_property
     def _document(self) -> Document:
         full = replace(self._subject, options=self._request.options)
-        return in_python(repair_document(self._repaired.with_levels(full).repair, self._provenance))
+        told = with_models_trained_again(self._repaired, self._offer, self._subject)
+        return in_python(repair_document(told.with_levels(full).repair, self._provenance))
+
+
+def with_models_trained_again(repaired: Repaired, offered: Offer, subject: AuditInputs) -> Repaired:
+    """Return a repair with the audited models that were trained again among its attempts, as reports show them.
+
+    The one whose file is published in place of a changed file is the one that is applied.
+    """
+    new: list[RepairAttempt] = []
+    chosen = None
+    for grown in offered.tried:
+        if grown.audited is None:
+            continue
+        model = grown.audited.audit.full.evidence.model
+        cost = cost_of_new_model(
+            subject.tree,
+            subject.population,
+            model,
+            grown.audited.subject.population,
+            utility=grown.utility,
+            validation=repaired.repair.validation,
+        )
+        proposal = Proposal((NEW_MODEL,), f"train it again with {grown.name}", model, (), ())
+        name = f"{NEW_MODEL}-{len(new) + 1}"
+        done = grown.audited
+        new.append(RepairAttempt(name, proposal, cost, done.audit, done.decision))
+        if offered.file is not None and done.audit is offered.audit:
+            chosen = name
+    if not new:
+        return repaired
+    attempts = marked((*repaired.repair.attempts, *new))
+    told = replace(repaired.repair, attempts=attempts)
+    if chosen is not None:
+        applied = next(attempt for attempt in attempts if attempt.name == chosen)
+        told = replace(told, applied=applied, recommended=applied, has_new_model=True)
+    return replace(repaired, repair=told)
 
 
 def attempt_named(attempts: Sequence[RepairAttempt], name: str) -> RepairAttempt:

@@ -245,7 +245,7 @@ class _RepairTask:
         private = learners.private_file(
             self.request, self.subject, private_tree, self.target, self.step
         )
-        return repaired.with_new_tree(private.message, private.data)
+        return repaired.with_new_model(private.message, private.data)
 
     def offer(
         self,

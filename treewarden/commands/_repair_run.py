@@ -175,7 +175,7 @@ class RepairRun:
             return repaired
         grown = self._train(subject)
         self.progress.say(grown.message)
-        return repaired.with_new_tree(grown.message, grown.data, grown.attempt)
+        return repaired.with_new_model(grown.message, grown.data, grown.attempt)
 
     def _train(self, subject: AuditInputs) -> Any:  # noqa: ANN401  # a GrownFile of a room that may not be there
         """Return the file of a new tree: private, or grown under the policy."""

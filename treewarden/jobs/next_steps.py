@@ -18,7 +18,7 @@ from treewarden.audit.reading import Interval, Undetermined
 from treewarden.jobs.audit_inputs import AuditInputs
 from treewarden.jobs.audit_request import EXCEPTIONS, JUDGMENT_SPECS, JudgmentForm, Request
 from treewarden.jobs.auditing import JudgedAudit
-from treewarden.policies.verdict import NEW_TREE, FindingKind, PolicyVerdict
+from treewarden.policies.verdict import NEW_MODEL, FindingKind, PolicyVerdict
 from treewarden.ppdm_models.files.load import WRITTEN_SUFFIXES, formats
 from treewarden.ppdm_models.tables.counting.addresses import TableAddress
 from treewarden.ppdm_models.tree.ensemble import Ensemble, claims_privacy
@@ -436,7 +436,7 @@ def repair_next_steps(
         steps = [NextStep(document.next_steps[0])]
     elif output is not None:
         again = audit_command(replace(request, model=output))
-        is_changed = any(a.is_applied and NEW_TREE not in a.remedies for a in repair.attempts)
+        is_changed = any(a.is_applied and NEW_MODEL not in a.remedies for a in repair.attempts)
         first = (
             document.next_steps[0] if is_changed else f"Publish only the new tree, {output.name}."
         )

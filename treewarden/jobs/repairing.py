@@ -252,11 +252,11 @@ class Repaired:
         repair_search = replace(self.repair, applied=attempt)
         return replace(self, repair=_graded(repair_search, subject.options), file=file)
 
-    def with_new_tree(
+    def with_new_model(
         self, message: str, file: bytes | None, attempt: RepairAttempt | None = None
     ) -> Repaired:
         """Return the same with a tree that was trained anew; its ``file`` is the one that is written, if it passes."""
-        told = self.repair.with_new_tree(message, attempt, passes=file is not None)
+        told = self.repair.with_new_model(message, attempt, passes=file is not None)
         return replace(self, repair=told, file=file)
 
     def with_levels(

@@ -30,9 +30,9 @@ from treewarden.jobs.inputs import ModelBytes, model_name, read
 from treewarden.learn.policy_tree import PolicyTreeClassifier, PolicyTreeRegressor
 from treewarden.learn.private_tree import PrivateTreeClassifier
 from treewarden.policies.remedies import Proposal
-from treewarden.policies.repair.attempts import RepairAttempt, cost_of_new_tree
+from treewarden.policies.repair.attempts import RepairAttempt, cost_of_new_model
 from treewarden.policies.repair.utility import UtilityName, cross_validation
-from treewarden.policies.verdict import NEW_TREE, PolicyVerdict
+from treewarden.policies.verdict import NEW_MODEL, PolicyVerdict
 from treewarden.ppdm_models.errors import RemedyError
 from treewarden.ppdm_models.files.convert import converted
 from treewarden.ppdm_models.files.fitted import open_fitted
@@ -121,12 +121,12 @@ def _attempt(
     if not isinstance(tree, Tree):
         return None
     validation = cross_validation(subject.tree, subject.population, name)
-    cost = cost_of_new_tree(
+    cost = cost_of_new_model(
         subject.tree, subject.population, tree, people, utility=utility, validation=validation
     )
     title = f"train a new tree of {tree.leaf_count} leaves under the policy"
-    proposal = Proposal((NEW_TREE,), title, tree, (), ())
-    return RepairAttempt(NEW_TREE, proposal, cost, done.audit, done.decision)
+    proposal = Proposal((NEW_MODEL,), title, tree, (), ())
+    return RepairAttempt(NEW_MODEL, proposal, cost, done.audit, done.decision)
 
 
 def _worth(scores: Any, scoring: str) -> str:  # noqa: ANN401  # an array of scikit-learn's

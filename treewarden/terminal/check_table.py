@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from treewarden.audit.measures import measures
 from treewarden.policies.judging.figures import figure, places_text
-from treewarden.policies.verdict import NEW_TREE, capital
+from treewarden.policies.verdict import NEW_MODEL, capital
 from treewarden.reports.document.document import Attempt, Document, Repair
 from treewarden.reports.document.parts import Finding, Number, Place, Value
 from treewarden.reports.document.words import WIDTH, count, counted, listed, printable, wrapped
@@ -212,7 +212,7 @@ def _lines(
     is_without_target = not is_written and lacks_target(document)
     if repair.before.verdict == "PASS":
         yield f"PASS: {name} meets {policy} as it is. No repair is needed, and no model was written."
-    elif applied is not None and NEW_TREE not in applied.remedies:
+    elif applied is not None and NEW_MODEL not in applied.remedies:
         yield f"PASS: The repaired model meets {policy} (the original {name} does not)."
     elif document.provenance.written is not None:
         new = printable(document.provenance.written.name)

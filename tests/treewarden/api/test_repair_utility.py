@@ -10,6 +10,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import treewarden as tw
+from treewarden.api import regrowing
 from treewarden.api.refits import (
     UTILITIES,
     Training,
@@ -166,3 +167,53 @@ def test_a_boosted_model_is_fitted_again_until_its_file_passes(library):
     assert repair.suggestion.keys() & sizes
     assert repair.estimator_result.passed
     assert tw.audit(repair.model_bytes, frame, levels=False, **settings).passed
+
+
+def ill_people(seed):
+    draw = np.random.default_rng(seed)
+    columns = {"age": (20, 70), "kids": (0, 4), "city": (0, 5)}
+    frame = pd.DataFrame({name: draw.integers(*ends, 900) for name, ends in columns.items()})
+    odds = 0.09 * (frame["age"] - 45) + 0.5 * (frame["kids"] - 1.5)
+    frame["ill"] = (draw.random(900) < 1 / (1 + np.exp(-odds))).astype(int)
+    return frame
+
+
+@pytest.mark.parametrize(
+    ("library", "size"),
+    [("lightgbm", 30), pytest.param("xgboost", 6, marks=pytest.mark.tools)],
+)
+def test_leaf_values_of_a_model_trained_again_are_rounded_until_its_file_passes(
+    library, size, monkeypatch, tmp_path
+):
+    package = pytest.importorskip(library)
+    frame = ill_people(0)
+    is_xgboost = library == "xgboost"
+    if is_xgboost:
+        model = package.XGBClassifier(n_estimators=8, max_depth=7, learning_rate=0.1, n_jobs=1)
+        known = {"min_child_weight": size, "n_estimators": 10, "max_depth": 2}
+    else:
+        model = package.LGBMClassifier(n_estimators=6, max_depth=4, n_jobs=1, verbose=-1)
+        known = {"min_child_samples": size, "n_estimators": 10, "max_depth": 2, "num_leaves": 4}
+    monkeypatch.setattr(regrowing, "refit_candidates", lambda *_: iter([known]))
+    inputs = frame[["age", "kids", "city"]]
+    model.fit(inputs, frame["ill"])
+    settings = {"sensitive": "ill", "jobs": 1, "worlds_budget": 2, "levels": False}
+    repair = tw.repair(model, frame, regrow_seconds=60, **settings)
+    assert repair.is_found
+    assert repair.suggestion == known
+    assert "round leaf values to" in repair.message
+    assert repair.result.passed
+    refit = type(model)(**{**model.get_params(), **known}).fit(inputs, frame["ill"])
+    path = repair.save_model(tmp_path / ("model.json" if is_xgboost else "model.txt"))
+    read = package.Booster(model_file=str(path))
+    rounded = read.predict(package.DMatrix(inputs) if is_xgboost else inputs)
+    shares = repair.estimator.predict_proba(inputs)[:, 1]
+    assert np.allclose(shares, rounded, atol=1e-6)
+    assert 0 < np.abs(shares - refit.predict_proba(inputs)[:, 1]).max() < 0.2
+    page = repair.save(tmp_path / "repair.html").read_text("utf-8")
+    assert "A new model meets the policy." in page
+    assert ("write [training]" in page) == is_xgboost
+    trained = {"eta": 0.1, "lambda": 1, "alpha": 0, "max_delta_step": 0, "subsample": 1}
+    stated = {"knowledge": {"training": trained}} if is_xgboost else {}
+    assert tw.audit(path, frame, **settings, **stated).passed
+    assert not tw.audit(refit, frame, **settings).passed
