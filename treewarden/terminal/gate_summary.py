@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from treewarden.reports.document.gate import Entry, Gate
@@ -19,7 +20,7 @@ from treewarden.reports.figures.remaining import assumed_words
 from treewarden.terminal.outputs import NextStep, step_lines
 
 MOST_PLACES = 2
-"""So many findings of a model are shown where they are; the others are counted."""
+"""So many different findings of a model are shown where they are; the others are counted."""
 MOST_NAMES = 20
 """So many models are named that have no audit for the same reason; the others are counted."""
 INDENT = " " * 4
@@ -69,9 +70,18 @@ def _block(entry: Entry, rows: Sequence[GateRow]) -> Iterator[str]:
         return  # the line above says why
     failed = [row for row in rows if not row.accepted]
     failed.sort(key=lambda row: row.result.severity != "error")
-    for row in failed[:MOST_PLACES]:
-        place = printable(f"{row.entry.file}:{row.line}")
-        said = printable(f"{row.rule_id} ({row.result.severity}): {row.result.message}")
-        yield from wrapped(f"{place}: {said}", INDENT, f"{INDENT}  ")
-    if len(failed) > MOST_PLACES:
-        yield f"{INDENT}and {len(failed) - MOST_PLACES:,} more (--verbose)"
+    alike = Counter(_finding_text(row) for row in failed)
+    for said, times in list(alike.items())[:MOST_PLACES]:
+        yield from wrapped(
+            said + (f" ({times:,} findings)" if times > 1 else ""), INDENT, f"{INDENT}  "
+        )
+    hidden = sum(list(alike.values())[MOST_PLACES:])
+    if hidden:
+        yield f"{INDENT}and {hidden:,} more (--verbose)"
+
+
+def _finding_text(row: GateRow) -> str:
+    """Return where a finding is and what it says; those of people of one leaf, or of one line, are alike."""
+    return printable(
+        f"{row.entry.file}:{row.line}: {row.rule_id} ({row.result.severity}): {row.result.message}"
+    )

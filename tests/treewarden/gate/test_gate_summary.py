@@ -123,3 +123,15 @@ def test_a_table_that_does_not_fit_is_told_with_the_command_that_shows_why(repos
     shown = " ".join(repository.run("--no-cache", "-q").stdout.split())
     assert "treewarden audit models/cold.pmml --data people.csv --sensitive flu" in shown
     assert "maybe" not in shown
+
+
+def test_findings_that_read_alike_are_told_once():
+    gate = fails_in_many_leaves(5)
+    (entry,) = gate.entries
+    alike = [finding.model_copy(update={"line": 1}) for finding in entry.results[:4]]
+    entry = entry.model_copy(update={"results": (*alike, entry.results[4])})
+    lines = gate_lines(gate.model_copy(update={"entries": (entry,)}), {})
+    shown = [line for line in lines if "m0.pmml:" in line or "findings)" in line]
+    assert [line.split()[0] for line in shown if "m0" in line] == ["m0.pmml:1:", "m0.pmml:14:"]
+    assert sum("(4 findings)" in line for line in shown) == 1
+    assert not any("more (--verbose)" in line for line in lines)
