@@ -272,10 +272,11 @@ class Base(Section):
 
 
 class Dropped(Section):
-    """A clause of an extended pack that is left out, and why."""
+    """A clause of an extended pack that is left out, and why; the ``clause`` itself is no part of what is written."""
 
     id: str
     reason: str
+    clause: Clause | None = Field(default=None, exclude=True)
 
 
 class Pack(Section):

@@ -70,7 +70,8 @@ def dropped(base: Pack, override: Mapping[str, Any], place: str) -> Dropped:
     reason = override.get("loosen")
     if not isinstance(reason, str) or not reason:
         raise PolicyError(place, f"drop: a check is dropped only with a reason; {REASON}")
-    return Dropped(id=override["id"], reason=reason)
+    clause = next(clause for clause in base.clauses if clause.id == override["id"])
+    return Dropped(id=clause.id, reason=reason, clause=clause)
 
 
 # Checks a clause against the measures, rules and formats that exist.

@@ -362,9 +362,11 @@ def _piece(piece: decisions.ClausePiece) -> Piece:
 
 def _unjudged_clauses(decision: Decision) -> Iterator[UnjudgedClause]:
     """Yield the clauses that do not apply, each with what it would measure."""
-    clauses = {clause.id: clause for clause in decision.pack.clauses}
+    pack = decision.pack
+    left_out = {row.id: row.clause for row in pack.dropped if row.clause is not None}
+    clauses = left_out | {clause.id: clause for clause in pack.clauses}
     for name, why in decision.not_judged:
-        atoms = clauses[name].atoms if name in clauses else ()  # a policy may leave out some
+        atoms = clauses[name].atoms if name in clauses else ()
         words = dict.fromkeys(plain(atom.call) for atom in atoms)
         yield UnjudgedClause(name=name, text=why, plain="; ".join(words))
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from treewarden.policies.clause import Base, Dropped
+from treewarden.policies.clause import Base
 from treewarden.policies.pack import load_pack, read_pack
 from treewarden.ppdm_models.errors import PolicyError
 
@@ -148,7 +148,10 @@ def test_a_reason_to_loosen_is_kept_and_gives_no_leave_to_the_next_pack(tmp_path
 def test_a_clause_is_dropped_for_a_reason_which_is_kept(tmp_path):
     mine = over(tmp_path, clause("sure", "drop = true", 'loosen = "nobody reads it"'))
     assert [each.id for each in mine.clauses] == ["k", "mix"]
-    assert mine.dropped == (Dropped(id="sure", reason="nobody reads it"),)
+    (left_out,) = mine.dropped
+    assert (left_out.id, left_out.reason) == ("sure", "nobody reads it")
+    assert left_out.clause.id == "sure"
+    assert left_out.model_dump() == {"id": "sure", "reason": "nobody reads it"}
     assert mine.digest != over(tmp_path, clause("sure", "drop = true", 'loosen = "other"')).digest
 
 

@@ -1,12 +1,14 @@
 """Packs that combine, assume, apply and extend, from the command line: what counts, what is shown, what is left out."""
 
 import json
+import re
 
 import pytest
 
 import treewarden as tw
 from tests.kit.schemas import validator_of
 from treewarden.api.requests import ArgumentError
+from treewarden.audit.measures import measures
 from treewarden.reports.document.packing import unpack
 from treewarden.reports.document.schema import SCHEMA_FILE
 
@@ -61,6 +63,22 @@ def test_a_note_is_said_and_counts_only_where_it_is_asked_for(audited, files):
     assert "FAIL (note) large: " in files.run("audit", "--policy", policy, "--verbose").stdout
     page = files.run("audit", "--policy", policy, "--format", "html").stdout
     assert "note only" in page
+
+
+def test_a_check_that_a_policy_drops_is_called_by_what_it_measures_where_it_is_signed(files):
+    (files.folder / "theirs.toml").write_text(HEAD + SMALL + SURE, encoding="utf-8")
+    policy = files.folder / "mine.toml"
+    policy.write_text(
+        'name = "mine"\nversion = "1"\ntitle = "Mine"\nextends = "theirs.toml"\n'
+        '[[clause]]\nid = "sure"\ndrop = true\nloosen = "nobody reads it"\n',
+        encoding="utf-8",
+    )
+    page = files.run("audit", "--policy", policy, "--format", "compliance").stdout
+    start = page.index("Checks that do not apply")
+    rows = re.sub(r"<[^>]*>", " ", page[start : start + 1500])
+    name = measures()["confidence"].plain
+    assert re.search(rf"{name}\s+left out by this policy: nobody reads it", rows, re.IGNORECASE)
+    assert "Sure" not in rows
 
 
 def test_an_unknown_severity_to_fail_on_is_a_slip_of_the_command(files):
@@ -198,7 +216,11 @@ def test_a_pack_that_extends_another_is_named_and_what_it_drops_is_said(audited,
     assert code == 0
     assert document["policy"]["title"] == "Ours"
     assert document["not_judged"] == [
-        {"name": "large", "plain": "", "text": "left out by this policy: the board"}
+        {
+            "name": "large",
+            "plain": "fewest people in a leaf",
+            "text": "left out by this policy: the board",
+        }
     ]
 
 
