@@ -257,7 +257,8 @@ def why_not_judged(tree: Tree, people: Population) -> str | None:
     if tree.learner.saw_noise:
         return "the learner saw noisy records"
     if tree.quality is Quality.WEIGHTED and people.weight is None:
-        return "the learner weighed records"
+        moved = "the learner moved class shares to keep them in order (monotonic_cst)"
+        return moved if tree.learner.bounds_shares else "the learner weighed records"
     return None
 
 

@@ -29,6 +29,7 @@ from treewarden.audit.facts.rows import (
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.statement import FACT, Condition, Fact, predicate
 from treewarden.audit.population.population import Population
+from treewarden.audit.population.table_counts import MOVED_SHARES
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, by_rows
 from treewarden.ppdm_models.errors import KnowledgeError, near_text
@@ -42,6 +43,10 @@ OTHER_LABEL = (
     "the training program weighted classes by cost or prior, broke a tie, or the label was changed"
 )
 OTHER_TABLE = "the file belongs to another table or to weighted records, or was changed"
+MOVED = (
+    "scikit-learn moved its class shares (monotonic_cst; if so, train the model again without it)"
+)
+MAYBE_MOVED = f"{OTHER_TABLE}, or {MOVED}"
 NOT_TRUE = "the fact is not true of this table"
 
 
@@ -60,7 +65,7 @@ class _TotalsKind(RowKind[ProfileTotals]):
     def keep_true(
         self, case: Case, row: ProfileTotals, truth: FloatArray
     ) -> tuple[ProfileTotals | None, DroppedRow | None]:
-        return whole_or_dropped(row, self.broken(case, row, truth), cause_of(row.origin))
+        return whole_or_dropped(row, self.broken(case, row, truth), cause_of(case, row.origin))
 
     def content_of(self, case: Case, row: ProfileTotals) -> RowContent:
         return RowContent(ends=(), leads=(), across=(), families=())
@@ -83,7 +88,7 @@ class _LeafMassKind(RowKind[LeafMass]):
         records = truth.take(case.members.stops(row.node), axis=0).sum()
         if not (broken * records > COUNT_TOLERANCE_RECORDS).any():
             return row, None
-        return whole_or_dropped(row, broken, OTHER_TABLE)
+        return whole_or_dropped(row, broken, cause_of(case, row.origin))
 
     def content_of(self, case: Case, row: LeafMass) -> RowContent:
         return RowContent(ends=(row,), leads=(), across=(), families=())
@@ -107,7 +112,9 @@ class _PluralityKind(RowKind[Plurality]):
         totals = truth.take(case.members.stops(row.node), axis=0).sum(axis=0)
         led = tuple(k for k in row.before if totals[row.label] - totals[k] >= row.margin + 1)
         broken = self.broken(case, row, truth)
-        return whole_or_dropped(replace(row, before=led), broken, OTHER_LABEL)
+        return whole_or_dropped(
+            replace(row, before=led), broken, cause_of(case, row.origin, OTHER_LABEL)
+        )
 
     def content_of(self, case: Case, row: Plurality) -> RowContent:
         return RowContent(ends=(), leads=(row,), across=(), families=())
@@ -128,7 +135,7 @@ class _LinearKind(RowKind[Linear]):
     def keep_true(
         self, case: Case, row: Linear, truth: FloatArray
     ) -> tuple[Linear | None, DroppedRow | None]:
-        return whole_or_dropped(row, self.broken(case, row, truth), cause_of(row.origin))
+        return whole_or_dropped(row, self.broken(case, row, truth), cause_of(case, row.origin))
 
     def content_of(self, case: Case, row: Linear) -> RowContent:
         return RowContent(ends=(), leads=(), across=(row,), families=())
@@ -205,11 +212,18 @@ def whole_or_dropped(row: R, broken: FloatArray, cause: str) -> tuple[R | None, 
     return None, DroppedRow(origin.constraint, origin.where, problem, origin.is_published)
 
 
-def cause_of(origin: Origin) -> str:
-    """Return why the true table is likely to break a row, by where that comes from."""
-    if origin.constraint == "inner_label":
-        return OTHER_LABEL
-    return OTHER_TABLE if origin.is_published else NOT_TRUE
+def cause_of(case: Case, origin: Origin, usual: str = "") -> str:
+    """Return why the true table is likely to break a row, by where that comes from and what the learner did."""
+    usual = OTHER_LABEL if origin.constraint == "inner_label" else usual
+    if not (usual or origin.is_published):
+        return NOT_TRUE
+    learner = case.tree.learner
+    if learner.bounds_shares:
+        return MOVED_SHARES
+    if usual:
+        return usual
+    is_silent = learner.tool is Tool.SCIKIT_LEARN and not learner.lists_columns
+    return MAYBE_MOVED if is_silent else OTHER_TABLE
 
 
 # Facts from elsewhere as rows: statements about shares, and records whose class is known (Du et al. 2008).

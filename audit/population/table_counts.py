@@ -123,6 +123,10 @@ CLASS_WEIGHTS = (
     "its class numbers were multiplied by class_weight, so they do not count people, and its choice of splits is not "
     "modelled; train it without class_weight, and weigh errors by the threshold that you predict with"
 )
+MOVED_SHARES = (
+    "the learner moved class shares to keep them in order (monotonic_cst), so its numbers do not count people; train "
+    "the model again without monotonic_cst, and audit that file"
+)
 REWEIGHTED = (
     "each tree was trained with other weights, as AdaBoost does, so its class numbers do not count people; train "
     "gradient boosting, a forest of all records, or one tree instead"
@@ -138,7 +142,9 @@ def has_sums(tree: Tree) -> bool:
 
 def unnamed_weights(tree: Tree) -> str:
     """Return why the class numbers of a tree with unnamed weights count nobody, and what to do."""
-    return CLASS_WEIGHTS if tree.learner.weighs_classes else UNNAMED_WEIGHTS
+    if tree.learner.weighs_classes:
+        return CLASS_WEIGHTS
+    return MOVED_SHARES if tree.learner.bounds_shares else UNNAMED_WEIGHTS
 
 
 def has_unnamed_weights(tree: Tree, kind: Weights, here: FloatArray | None = None) -> bool:

@@ -61,6 +61,10 @@ OTHER_VALUES = (
     "its leaf values do not match the table's values: the table or the meaning of its "
     "values is another, or leaves were changed after the training (as by pruning)"
 )
+MOVED_VALUES = (
+    "its learner moved leaf values to keep them in order (monotonic_cst), so they are not the means of its people; "
+    "train the model again without monotonic_cst, and audit that file"
+)
 ONE_VALUE = "all people in the table have the same value, so everything about it is known already"
 WEIGHTED = (
     "its trees contain sums of sampling weights, which cannot be inverted into counts of people"
@@ -321,7 +325,8 @@ class _PublishedNumbers:
         if isinstance(sums, Undetermined):
             return sums
         if not self._are_true(sums):
-            return Undetermined(OTHER_VALUES)
+            is_moved = any(tree.learner.bounds_shares for tree in self.forest.trees)
+            return Undetermined(MOVED_VALUES if is_moved else OTHER_VALUES)
         kept = np.isin(sums.trees, np.unique(sums.trees)[: self.used])
         names = ("trees", "nodes", "low", "high")
         part = replace(sums, **{name: getattr(sums, name)[kept] for name in names})

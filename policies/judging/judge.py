@@ -13,6 +13,7 @@ from treewarden.audit.knowledge.statement import FACT
 from treewarden.audit.measures import measured, measures
 from treewarden.audit.population.audited_columns import LACKS
 from treewarden.audit.population.leaves import Leaves
+from treewarden.audit.population.table_counts import MOVED_SHARES
 from treewarden.audit.progress import Share
 from treewarden.audit.reading import Measurement, Undetermined
 from treewarden.audit.result import NOT_MEASURED, Audit, Exposure
@@ -169,7 +170,8 @@ def _doubts(exposure: Exposure) -> Iterator[Finding]:
         yield doubt(
             FindingKind.TABLE_AGREES,
             f"the file contradicts this table, so no metric of the two can be trusted: "
-            f"{first.where}: {first.problem}{more}; audit with the table that the tree was trained on",
+            f"{first.where}: {first.problem}{more}"
+            f"{'' if MOVED_SHARES in first.problem else '; audit with the table that the tree was trained on'}",
         )
     untrue = [dropped for dropped in exposure.dropped if dropped.constraint == FACT]
     if untrue:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from treewarden.audit.evidence import NOT_RUN, Evidence
 from treewarden.audit.population.audited_columns import LACKS
+from treewarden.audit.population.table_counts import MOVED_SHARES
 from treewarden.audit.reading import MORE_IS_TOLD, NOT_LINKED, Undetermined
 from treewarden.audit.run_inputs import NOT_JOINED
 from treewarden.policies.judging.decision import (
@@ -244,5 +245,14 @@ def _way_out(reason: str, clauses: list[str]) -> str:
 OTHER_FILES = (
     "Find out first whether the file or the table is wrong, and audit the two that belong together."
 )
+ORDERED = "Train the model again without monotonic_cst: its numbers are not those of its people. Audit the new file."
+
+
+def files_step(decision: Decision) -> str:
+    """Return what to do where the file does not fit the table."""
+    is_moved = any(MOVED_SHARES in finding.message for finding in decision.failing)
+    return ORDERED if is_moved else OTHER_FILES
+
+
 SAY_WHAT_TO_DO = (FindingKind.FACTS_AGREE, FindingKind.NOTHING_JUDGED, FindingKind.RELEASES_LINKED)
 """Doubts of which neither the file nor the table is the cause."""

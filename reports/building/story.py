@@ -20,9 +20,9 @@ from treewarden.reports.building.facts import accepted_words, quoted_column, unt
 from treewarden.reports.building.steps import (
     OF_TABLES,
     ONE_ID,
-    OTHER_FILES,
     OTHER_TABLES,
     SAY_WHAT_TO_DO,
+    files_step,
     lacks_target,
     publish_step,
     releases_steps,
@@ -355,7 +355,7 @@ def decision_steps(decision: Decision) -> Iterator[str]:
         if not is_about_waivers(finding.clause, finding.requirement.measure)
     ]
     if any(finding.clause not in SAY_WHAT_TO_DO for finding in doubted):
-        yield OTHER_FILES
+        yield files_step(decision)
     if any(finding.clause == FindingKind.FACTS_AGREE for finding in doubted):
         yield (
             "Correct or remove the fact that the table contradicts. Write a rounded share as two facts, with >= and <=."

@@ -26,9 +26,9 @@ from treewarden.ppdm_models.tree.side_channels import Leak, kinds_of
 from treewarden.ppdm_models.tree.tree import Tree
 from treewarden.reports.building.steps import (
     OF_TABLES,
-    OTHER_FILES,
     OTHER_TABLES,
     WRITTEN,
+    files_step,
     lacks_target,
     repair_steps,
     repair_target,
@@ -247,7 +247,7 @@ def _after_fail(request: Request, done: JudgedAudit, command: str) -> Iterator[N
     if all(finding.is_of_file for finding in failing if finding.requirement.measure):
         return
     if not column and any(f.clause == FindingKind.TABLE_AGREES for f in done.decision.failing):
-        yield NextStep(OTHER_FILES)
+        yield NextStep(files_step(done.decision))
         return
     tables = [finding for finding in failing if finding.requirement.measure == OF_TABLES]
     if tables:

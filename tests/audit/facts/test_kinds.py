@@ -45,7 +45,7 @@ class _Together(RowKind):
         )
 
     def keep_true(self, case, row, truth):
-        return whole_or_dropped(row, self.broken(case, row, truth), cause_of(row.origin))
+        return whole_or_dropped(row, self.broken(case, row, truth), cause_of(case, row.origin))
 
     def content_of(self, case, row):
         here = np.flatnonzero(np.isin(case.population.leaf, row.nodes))
