@@ -13,7 +13,7 @@ import numpy as np
 from treewarden.audit.consistent_tables.result import ConsistentTables
 from treewarden.audit.facts.rows import Case
 from treewarden.audit.progress import FOREVER, Clock, OutOfTimeError
-from treewarden.ppdm_models.arrays import IntArray
+from treewarden.ppdm_models.arrays import BoolArray, IntArray
 from treewarden.ppdm_models.tree.column import NumericColumn
 from treewarden.ppdm_models.tree.predicate import NumericTest
 from treewarden.ppdm_models.tree.tree import Criterion, Node, Tree
@@ -52,38 +52,69 @@ def graded(worlds: ConsistentTables, case: Case, budget: Clock = FOREVER) -> Con
         _sklearn_tree()  # to import it takes seconds on a busy machine, and none of those that there are
     until, witnesses = budget.part(SECONDS), list(worlds.witnesses)
     try:
-        able = growers(case, truth, until=until)
+        before = GrownTable(case, truth, until)
+        able = growers(case, truth, until=until, before=before)
         for number, witness in enumerate(witnesses if able else ()):
-            witnesses[number] = replace(
-                witness, grade=_grade(case, witness.table, truth, able, until)
-            )
+            grade = _grade(case, witness.table, before, able, until)
+            witnesses[number] = replace(witness, grade=grade)
     except OutOfTimeError:
         log.debug("the time was used up before the training was repeated on every other table")
     return replace(worlds, witnesses=tuple(witnesses))
 
 
+class GrownTable:
+    """A table (P, m) on which ID3 may grow the tree: on one that differs in a few profiles, most of it is the same."""
+
+    def __init__(self, case: Case, table: IntArray, until: Clock) -> None:
+        self.case, self.table, self.until = case, table, until
+        self._grown: dict[float, bool] = {}
+
+    def is_grown(self, least: float) -> bool:
+        """Return whether ID3 grows the tree on it if it splits nodes of so many records.
+
+        Raises:
+            OutOfTimeError: the budget is used up.
+        """
+        if least not in self._grown:
+            self._grown[least] = _id3_grows(self.case, self.table, least, self.until)
+        return self._grown[least]
+
+    def changed(self, table: IntArray) -> BoolArray:
+        """Return the profiles (P,) that another table differs in."""
+        return np.asarray((table != self.table).any(axis=1))
+
+
 def _grade(
-    case: Case, table: IntArray, truth: IntArray, able: tuple[HiddenSetting, ...], until: Clock
+    case: Case,
+    table: IntArray,
+    before: GrownTable,
+    able: tuple[HiddenSetting, ...],
+    until: Clock,
 ) -> str:
     """Return the grade of one table.
 
     Raises:
         OutOfTimeError: the budget is used up.
     """
-    if growers(case, table, able, until) == able:
+    if growers(case, table, able, until, before) == able:
         return SAME
-    moved = np.zeros((len(case.tree.nodes), truth.shape[1]), dtype=np.int64)
-    np.add.at(moved, case.population.leaf, table - truth)
+    moved = np.zeros((len(case.tree.nodes), table.shape[1]), dtype=np.int64)
+    np.add.at(moved, case.population.leaf, table - before.table)
     return OTHER if moved.any() else TIE
 
 
 def growers(
-    case: Case, table: IntArray, among: Sequence[HiddenSetting] = SETTINGS, until: Clock = FOREVER
+    case: Case,
+    table: IntArray,
+    among: Sequence[HiddenSetting] = SETTINGS,
+    until: Clock = FOREVER,
+    before: GrownTable | None = None,
 ) -> tuple[HiddenSetting, ...]:
     """Return the settings with which the learner grows the same splits on a table (P, m); none where it cannot be run.
 
     scikit-learn breaks ties by its random state, which no file tells: one that grows the published tree on the true
-    table may be the one that was used, so a table on which only some of them grow it again is a tie.
+    table may be the one that was used, so a table on which only some of them grow it again is a tie. Where the tree
+    grows on the table ``before``, ID3 looks at the nodes that differ from it alone.
 
     Raises:
         OutOfTimeError: the budget is used up, or the learner is likely to take longer than is left.
@@ -100,7 +131,7 @@ def growers(
             for hidden_setting in _in_time(among, until)
             if _sklearn_grows(case, table, criterion, hidden_setting)
         )
-    return SETTINGS[:1] if _id3_grows(case, table, criterion, until) else ()
+    return SETTINGS[:1] if _any_id3_grows(case, table, before, until) else ()
 
 
 def _in_time(settings: Sequence[HiddenSetting], until: Clock) -> Iterator[HiddenSetting]:
@@ -117,23 +148,43 @@ def _in_time(settings: Sequence[HiddenSetting], until: Clock) -> Iterator[Hidden
         before = until.now() - began
 
 
-def _id3_grows(case: Case, table: IntArray, criterion: Criterion, until: Clock) -> bool:
+def _any_id3_grows(case: Case, table: IntArray, before: GrownTable | None, until: Clock) -> bool:
     """Return whether ID3 grows the tree on a table, with the least records that it splits or those that the tree did.
 
     Raises:
         OutOfTimeError: the budget is used up.
     """
-    tree, people = case.tree, case.population
-    if people.weight is not None:
+    before = GrownTable(case, table, until) if before is None else before
+    changed = before.changed(table)
+    sizes = [node.records or 0.0 for node in case.tree.nodes if not node.is_leaf]
+    for least in dict.fromkeys((2.0, min(sizes, default=2.0))):
+        is_known = before.is_grown(least)
+        if _id3_grows(case, table, least, until, changed if is_known else None):
+            return True
+    return False
+
+
+def _id3_grows(
+    case: Case, table: IntArray, least: float, until: Clock, changed: BoolArray | None = None
+) -> bool:
+    """Return whether ID3 grows the tree on a table; ``changed`` (P,) is where it differs from one that does so.
+
+    Raises:
+        OutOfTimeError: the budget is used up.
+    """
+    tree, people, criterion = case.tree, case.population, case.tree.learner.criterion
+    if people.weight is not None or criterion is None:
         return False
     from treewarden.ppdm_models.learn.growers import grows_id3  # where there are other tables
 
-    columns = {name: people.columns[name] for name in people.qi}
-    masses = table.astype(np.float64)
-    sizes = [node.records or 0.0 for node in tree.nodes if not node.is_leaf]
-    return any(
-        grows_id3(tree, columns, masses, criterion=criterion, min_records=least, check=until.check)
-        for least in dict.fromkeys((2.0, min(sizes, default=2.0)))
+    return grows_id3(
+        tree,
+        {name: people.columns[name] for name in people.qi},
+        table.astype(np.float64),
+        criterion=criterion,
+        min_records=least,
+        check=until.check,
+        changed=changed,
     )
 
 

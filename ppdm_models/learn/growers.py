@@ -15,7 +15,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from treewarden.ppdm_models.arrays import FloatArray, IndexArray
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 from treewarden.ppdm_models.errors import LearnerError
 from treewarden.ppdm_models.learn.splits import (
     ANY,
@@ -98,11 +98,13 @@ def grows_id3(
     criterion: Criterion = Criterion.ENTROPY,
     min_records: float = 2.0,
     check: Callable[[], None] = lambda: None,
+    changed: BoolArray | None = None,
 ) -> bool:
     """Return whether ``grow_id3`` makes the very splits of a tree, whatever the order of the branches.
 
     The tree is followed down to the first split that differs. ``check`` is called at each node; what it raises ends
-    the work. Columns of numbers, and those that lack values, grow no tree.
+    the work. Columns of numbers, and those that lack values, grow no tree. If these settings grow the tree on a table
+    that differs in some profiles, ``changed`` (P,), nodes without any of those are not looked at again.
     """
     sorts = {name: each for name, each in columns.items() if isinstance(each, CategoricalColumn)}
     if len(sorts) < len(columns) or any(column.missing.any() for column in sorts.values()):
@@ -111,6 +113,8 @@ def grows_id3(
     while stack:
         check()
         node, inside, unused = stack.pop()
+        if changed is not None and not changed[inside].any():
+            continue
         is_large = masses[inside].sum() >= min_records
         best = _best(sorts, masses, inside, unused, criterion) if is_large else None
         if best is None:

@@ -91,3 +91,20 @@ def test_id3_is_not_run_again_without_a_column_that_it_compared():
 def test_without_the_truth_witnesses_stay_consistent():
     told = reason(R1, tiers=ONLY_PROOFS)
     assert graded(told, R1.case) is told
+
+
+@pytest.mark.parametrize("criterion", ["gini", "entropy"])
+def test_id3_grades_tables_as_if_it_were_run_on_each_from_the_root(criterion):
+    case = multiway_case(2, Knowledge(leaf="rates", split=criterion), classes=2, records=40)
+    truth = case.population.truth.astype(np.int64)
+    told = reason(build_system(case), tiers=Tiers(draws=0, most_draws=0, solver=False))
+    tables = [one.table for one in told.witnesses]
+    turned = [np.roll(truth, 1, axis=0), truth[:, ::-1]]
+    tables += [one for one in turned if (one.sum(axis=1) == truth.sum(axis=1)).all()]
+    witnesses = tuple(Witness(0, "", table) for table in tables)
+    grades = [one.grade for one in graded(replace(told, witnesses=witnesses), case).witnesses]
+    assert len(grades) > 1
+    able = growers(case, truth)
+    assert [grade == "same tree" for grade in grades] == [
+        growers(case, table) == able for table in tables
+    ]

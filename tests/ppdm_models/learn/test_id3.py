@@ -70,3 +70,24 @@ def test_whoever_is_out_of_time_is_asked_at_each_node():
     tree = grown(1)
     assert grows_id3(tree, *drawn(1), check=lambda: asked.append(1))
     assert len(asked) == len(tree.nodes)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_table_that_differs_in_a_profile_is_grown_on_where_looking_at_its_nodes_alone_says_so(
+    seed,
+):
+    tree, (columns, masses) = grown(seed), drawn(seed)
+    profile = np.random.default_rng(seed).integers(60)
+    other = masses.copy()
+    other[profile] = other[profile, ::-1]
+    changed, asked = (other != masses).any(axis=1), []
+    told = grows_id3(tree, columns, other, changed=changed, check=lambda: asked.append(1))
+    assert told == grows_id3(tree, columns, other)
+    assert len(asked) < len(tree.nodes)
+
+
+def test_a_table_that_differs_nowhere_is_not_looked_at():
+    asked = []
+    nowhere = np.zeros(60, dtype=bool)
+    assert grows_id3(grown(1), *drawn(1), changed=nowhere, check=lambda: asked.append(1))
+    assert len(asked) == 1
