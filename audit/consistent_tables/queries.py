@@ -211,7 +211,6 @@ class Asker:
             ContradictionError: no world obeys the facts.
             OutOfTimeError: the budget is used up.
         """
-        scope = self.scope(0)
         left = []
         for number, cell in enumerate(self._open_cells()):
             if number % CHECKED_EVERY == 0:
@@ -219,6 +218,9 @@ class Asker:
             question = open_question(self.bounds, self.pool, cell, 1)
             if question is not None:
                 left.append(question)
+        if not left:
+            return
+        scope = self.scope(0)
         while left:
             cells = [question.cell for question in left]
             point = scope.lowest(cells, self.clock)

@@ -90,6 +90,14 @@ class IntegerRows:
         self.high.append(NO_LIMIT if row.high is None else row.high - fixed)
         self.says.append(row.says)
 
+    def entries_of_last(self, low: IntArray, high: IntArray) -> int:
+        """Return how many entries the last row has in a program with these ends (S * m,); 0 if they imply it."""
+        cells, weights = self.columns[-1], self.weights[-1]
+        ends = weights * low[cells], weights * high[cells]
+        least, most = np.minimum(*ends).sum(), np.maximum(*ends).sum()
+        is_implied = self.low[-1] <= least and most <= self.high[-1]
+        return 0 if is_implied else int((low[cells] < high[cells]).sum())
+
     @property
     def matrix(self) -> csr_matrix:
         """The rows as a matrix over all cells, whole numbers."""

@@ -5,7 +5,7 @@ Rows that a point violates are added until it violates none.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -152,7 +152,7 @@ class Scope:
                 break
             weights = sum(program.objective(cell, 1)[0] for cell in cells)
             _, point, _ = program.minimise(np.asarray(weights), clock.left)
-            if point is None or not self.extend(point):
+            if point is None or not self.extend(point, MOST_ENTRIES - program.matrix.nnz):
                 return point
         return None
 
@@ -183,19 +183,31 @@ class Scope:
         span = self.facts.span(self.node)
         return ends if ends is not None else (self.bounds.low[span], self.bounds.high[span])
 
-    def extend(self, point: FloatArray) -> bool:
-        """Add rows that a point breaks; return whether there were any."""
+    def extend(self, point: FloatArray, room: float = np.inf) -> bool:
+        """Add rows that a point breaks; return whether there were any.
+
+        Once they have more than ``room`` entries, no more are made.
+        """
+        low, high = (ends.ravel() for ends in self._ends(None))
+        before = len(self.rows.columns)
+        for row in self._broken(point):
+            if self.rows.add([row]):
+                room -= self.rows.entries_of_last(low, high)
+            if room < 0:
+                break
+        return len(self.rows.columns) > before
+
+    def _broken(self, point: FloatArray) -> Iterator[CellRow]:
+        """Yield rows that a point breaks, those of nodes above first."""
         start = self.facts.span(self.node).start
-        cell_rows: list[CellRow] = []
         for step in self.facts.tree.below(self.node):
             for number, split in enumerate(self.facts.splits.get(step.index, ())):
                 self.clock.check()
                 part = point[split.start - start : split.end - start]
                 for row in cuts(self.facts, self.bounds, split, part, CUTS_PER_SPLIT):
-                    cell_rows.append(row)
                     if row.candidate >= 0:
                         self.lines[step.index, number, row.candidate] = None
-        return self.rows.add(cell_rows)
+                    yield row
 
 
 # The rows that a proof rests on: those without which it fails, found by leaving out one after the other.

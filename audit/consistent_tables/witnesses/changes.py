@@ -6,7 +6,7 @@ is a world by itself. All are held against a row of the tree together, as most r
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -64,6 +64,8 @@ class TableChanges:
 def change_many(facts: Facts, pool: WitnessPool, open_cells: BoolArray, clock: Clock) -> None:
     """Try to move the wanted cells (P, m) that no world of the pool moves, from a few worlds in turn.
 
+    If it is called again, with fewer cells, no record of a world that was tried is changed alone again.
+
     Raises:
         OutOfTimeError: the budget is used up.
     """
@@ -76,13 +78,14 @@ def change_many(facts: Facts, pool: WitnessPool, open_cells: BoolArray, clock: C
     for base in range(min(BASES, len(pool.tables))):
         table = pool.tables[base]
         checker = _Checker(facts, table)
-        for number in range(ROUNDS):
+        for number in range(int(base < pool.changed), ROUNDS):
             clock.check()
             cells = np.argwhere(open_cells & is_free[:, None] & (pool.low == pool.high))
             changes = _alone(table, cells) if number == 0 else _paired(facts, table, cells, draw)
             if not len(changes):
                 break
             _note(pool, base, changes.select(checker.allowed(changes, clock)))
+        pool.changed = max(pool.changed, base + 1)
 
 
 BLOCK_ENTRIES = 2_000_000
@@ -90,7 +93,7 @@ BLOCK_ENTRIES = 2_000_000
 
 
 def _alone(table: IntArray, cells: IntArray) -> TableChanges:
-    """Return the single records that can give a class to a profile, or take it away."""
+    """Return the single records that can give a class to a profile, or take it away, each once."""
     rows = max(1, BLOCK_ENTRIES // table.shape[1])
     blocks = [
         _changes_of(table, cells[start : start + rows]) for start in range(0, len(cells), rows)
@@ -98,6 +101,10 @@ def _alone(table: IntArray, cells: IntArray) -> TableChanges:
     if not blocks:
         blocks = [_changes_of(table, cells)]
     position, own, to = (np.concatenate(part) for part in zip(*blocks, strict=True))
+    # Both cells that a change moves name it.
+    keys = (position * table.shape[1] + own) * table.shape[1] + to
+    once = np.sort(np.unique(keys, return_index=True)[1])
+    position, own, to = position[once], own[once], to[once]
     return TableChanges(position, own, position, own, to)
 
 
@@ -365,17 +372,50 @@ def _moved(
 ) -> FloatArray:
     """Return by how much changes raise the sum of f(count) over branches of masses (A, branches, m), shape (A, K)."""
     first, second = (np.broadcast_to(each, (len(mass), len(changes))) for each in branch)
-    number = np.arange(len(mass))[:, None]
-    sizes = mass.sum(axis=-1)
-
-    def gain(at: IntArray, klass: IntArray, step: IntArray) -> FloatArray:
-        held, size = mass[number, at, klass[None]], sizes[number, at]
-        if split.criterion is Criterion.GINI:
-            return np.asarray(((held + step) ** 2 - held**2) / size)
-        after = np.maximum(held + step, 0)
-        return np.asarray(after * np.log(np.maximum(after, 1)) - held * np.log(np.maximum(held, 1)))
-
     own, other, to = changes.own, changes.other, changes.to
-    loses, gets = gain(second, other, -steps), gain(first, to, steps)
-    apart = gain(first, own, -steps) + gets + loses + gain(second, own, steps)
-    return np.asarray(np.where(first == second, (loses + gets) * (other != to), apart))
+    if split.weights is None and 2 * len(changes) >= mass[0].size:
+        gain = _tabled_gain(split, mass)
+    else:
+        gain = _gain(split, mass, steps)
+    loses, gets = gain(second, other, -1), gain(first, to, 1)
+    together = (loses + gets) * (other != to)
+    if (first == second).all():
+        return np.asarray(together)
+    apart = gain(first, own, -1) + gets + loses + gain(second, own, 1)
+    return np.asarray(np.where(first == second, together, apart))
+
+
+Gain = Callable[[IntArray, IntArray, int], FloatArray]
+"""By how much f rises where branches (A, K) get or lose, 1 or -1, a record of some classes (K,), shape (A, K)."""
+
+
+def _gain(split: AttributeSplits, mass: FloatArray, steps: IntArray) -> Gain:
+    number, sizes = np.arange(len(mass))[:, None], mass.sum(axis=-1)
+
+    def gain(at: IntArray, klass: IntArray, sign: int) -> FloatArray:
+        held, size = mass[number, at, klass[None]], sizes[number, at]
+        return _rise(split.criterion, held, size, sign * steps)
+
+    return gain
+
+
+def _tabled_gain(split: AttributeSplits, mass: FloatArray) -> Gain:
+    """Return the same of records that count 1 each, worked out once for each branch and class."""
+    sizes = np.maximum(mass.sum(axis=-1, keepdims=True), 1.0)  # nobody leaves or joins an empty one
+    step = np.ones(1, dtype=np.int64)
+    rises = {sign: _rise(split.criterion, mass, sizes, sign * step).ravel() for sign in (-1, 1)}
+    _, branches, classes = mass.shape
+    row = np.arange(len(mass))[:, None] * branches
+
+    def gain(at: IntArray, klass: IntArray, sign: int) -> FloatArray:
+        return rises[sign].take((row + at) * classes + klass)
+
+    return gain
+
+
+def _rise(criterion: Criterion, held: FloatArray, size: FloatArray, step: IntArray) -> FloatArray:
+    """Return by how much f of counts rises with so many records more, in branches of some sizes."""
+    if criterion is Criterion.GINI:
+        return np.asarray(((held + step) ** 2 - held**2) / size)
+    after = np.maximum(held + step, 0)
+    return np.asarray(after * np.log(np.maximum(after, 1)) - held * np.log(np.maximum(held, 1)))

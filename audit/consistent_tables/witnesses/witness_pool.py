@@ -46,7 +46,8 @@ class Swap:
 class WitnessPool:
     """Worlds, each checked exactly, and the least and greatest count that they reach per cell, shape (P, m).
 
-    ``swaps`` holds, per cell and side, the swap that moved it and the number of the world it starts from.
+    ``swaps`` holds, per cell and side, the swap that moved it and the number of the world it starts from. Of the first
+    ``changed`` tables each record was changed alone.
     """
 
     facts: Facts
@@ -55,6 +56,7 @@ class WitnessPool:
     high: IntArray = field(init=False)
     swaps: dict[int, tuple[int, Swap]] = field(default_factory=dict)
     size: int = 0
+    changed: int = 0
 
     def __post_init__(self) -> None:
         shape = (len(self.facts.counts), self.facts.classes)
