@@ -408,7 +408,7 @@ def _tabled_gain(split: AttributeSplits, mass: FloatArray) -> Gain:
     row = np.arange(len(mass))[:, None] * branches
 
     def gain(at: IntArray, klass: IntArray, sign: int) -> FloatArray:
-        return rises[sign].take((row + at) * classes + klass)
+        return np.asarray(rises[sign].take((row + at) * classes + klass))
 
     return gain
 

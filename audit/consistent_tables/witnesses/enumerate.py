@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -48,7 +48,8 @@ def enumerated(
 ) -> dict[int, IntArray]:
     """Return, per node, every table (K, S, m) of its positions that obeys all rows at and below it.
 
-    Nodes with too many tables are left out. With ``splits`` false the split rows are ignored.
+    Nodes with too many tables are left out, and leaves of which all is known by the ends of their classes, unless the
+    tables of a node above are made of theirs. With ``splits`` false the split rows are ignored.
 
     Raises:
         OutOfTimeError: the budget is used up.
@@ -58,7 +59,7 @@ def enumerated(
     for node in reversed(facts.tree.nodes):
         clock.check()
         here = facts.span(node.index)
-        if here.start == here.stop:
+        if here.start == here.stop or (node.index and _is_plain(facts, node.index)):
             continue
         parts = parts_of(facts, node.index, tables_by_node, limits)
         if parts is None or math.prod(len(part) for part in parts) > limits.tried:
@@ -74,24 +75,51 @@ def enumerated(
 
 
 def parts_of(
-    facts: Facts, node: int, tables_of_node: Mapping[int, IntArray], limits: EnumerationLimits
+    facts: Facts, node: int, tables_of_node: dict[int, IntArray], limits: EnumerationLimits
 ) -> list[IntArray] | None:
-    """Return the tables of what stops at a node and of each child, in the order of positions; None: not all known."""
+    """Return the tables of what stops at a node and of each child, in the order of positions; None: not all known.
+
+    Those of plain leaves are listed when all others are known, and kept.
+    """
+    spans = {child: facts.span(child) for child in facts.tree.nodes[node].children}
+    children = [child for child, span in spans.items() if span.start < span.stop]
+    unlisted = [child for child in children if child not in tables_of_node]
+    if not all(_is_plain(facts, child) for child in unlisted):
+        return None
+    places = [facts.places[leaf] for leaf in (node, *unlisted) if leaf in facts.places]
+    if any(_are_surely_more(facts, place, limits.kept) for place in places):
+        return None
     parts = []
     if node in facts.places:
         own = place_tables(facts, facts.places[node], limits.kept)
         if own is None:
             return None
         parts.append(own)
-    for child in facts.tree.nodes[node].children:
-        span = facts.span(child)
-        if span.start == span.stop:
-            continue
-        if child not in tables_of_node:
+    for leaf in unlisted:
+        tables = place_tables(facts, facts.places[leaf], limits.kept)
+        if tables is None:
             return None
-        parts.append(tables_of_node[child])
+        tables_of_node[leaf] = tables
     # Positions follow the order of the leaves, and so do a node's children.
-    return parts
+    return parts + [tables_of_node[child] for child in children]
+
+
+def _is_plain(facts: Facts, node: int) -> bool:
+    """Return whether records stop at a leaf of which nothing but the ends of its classes is known.
+
+    Of these ends follow the sharp ones of each of its cells, so that its tables tell nothing more by themselves.
+    """
+    place = facts.places.get(node)
+    if place is None or not place.is_possible or not facts.tree.nodes[node].is_leaf:
+        return False
+    if facts.splits.get(node) or facts.lines.get(node):
+        return False
+    label = place.label
+    return label is None or all(
+        place.low[label] - most >= place.lead(klass)
+        for klass, most in enumerate(place.high)
+        if klass != label
+    )
 
 
 def _combined(
@@ -142,9 +170,9 @@ def _lines_hold(facts: Facts, node: int, tables: IntArray) -> BoolArray:
 
 def place_tables(facts: Facts, place: StoppingPlace, most: int) -> IntArray | None:
     """Return every table of the profiles that stop at a place, shape (K, S, m); None where there are more than most."""
-    counts = facts.counts[place.start : place.end]
-    if _are_more(place, counts.tolist(), most):
+    if _are_surely_more(facts, place, most):
         return None
+    counts = facts.counts[place.start : place.end]
     low, high = np.array(place.low), np.array(place.high)
     # The largest last: where the class counts are known it takes what is left.
     order = np.argsort(counts, kind="stable")
@@ -193,6 +221,10 @@ def _that_fit(
         if size > most:
             return None
     return np.concatenate([old for old, _ in found]), np.concatenate([new for _, new in found])
+
+
+def _are_surely_more(facts: Facts, place: StoppingPlace, most: int) -> bool:
+    return _are_more(place, facts.counts[place.start : place.end].tolist(), most)
 
 
 def _are_more(place: StoppingPlace, counts: list[int], most: int) -> bool:
@@ -296,7 +328,7 @@ class ListedReasons:
         self,
         facts: Facts,
         node: int,
-        tables_of_node: Mapping[int, IntArray],
+        tables_of_node: dict[int, IntArray],
         limits: EnumerationLimits,
         clock: Clock,
     ) -> None:

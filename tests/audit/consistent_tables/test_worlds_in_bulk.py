@@ -20,10 +20,13 @@ from treewarden.audit.consistent_tables.proofs.bounds import closed_form, spread
 from treewarden.audit.consistent_tables.proofs.propagate import propagate
 from treewarden.audit.consistent_tables.queries import Asker
 from treewarden.audit.consistent_tables.witnesses.enumerate import (
+    _is_plain,
     _row_number,
     _rows,
     _rows_once,
     _that_fit,
+    enumerated,
+    place_tables,
 )
 from treewarden.audit.consistent_tables.witnesses.one_swap_search import (
     _allowed,
@@ -163,3 +166,37 @@ def test_the_ways_to_part_a_profile_are_listed_once_where_they_are_few():
     many = _rows_once(60, (60, 60, 60))
     assert len(many) == 61 * 62 / 2
     assert many is not _rows_once(60, (60, 60, 60))
+
+
+@pytest.mark.parametrize("leaf", ["counts", "rates", "labels"])
+@pytest.mark.parametrize("seed", seeds(8))
+def test_the_tables_of_a_plain_leaf_tell_nothing_more_than_the_ends_of_its_classes(seed, leaf):
+    case = multiway_case(seed, Knowledge(leaf=leaf, split="none"), classes=3, records=14)
+    facts = facts_of(build_system(case))
+    bounds, plain = closed_form(facts), 0
+    for node, place in facts.places.items():
+        tables = place_tables(facts, place, 100_000)
+        if not _is_plain(facts, node) or tables is None:
+            continue
+        here = slice(place.start, place.end)
+        assert (tables.min(axis=0) == bounds.low[here]).all()
+        assert (tables.max(axis=0) == bounds.high[here]).all()
+        plain += 1
+    assert plain or leaf == "labels"
+
+
+@pytest.mark.parametrize("seed", seeds(8))
+def test_nodes_whose_tables_are_listed_have_those_of_their_leaves(seed):
+    case = multiway_case(seed, Knowledge(leaf="counts", split="gini"), classes=2, records=16)
+    facts = facts_of(build_system(case))
+    listed = enumerated(facts, clock(100))
+    assert 0 in listed
+    for node in listed:
+        inside = [child for child in facts.tree.nodes[node].children if child in listed]
+        parts = [listed[child] for child in inside]
+        start = facts.span(node).start
+        for child, part in zip(inside, parts, strict=True):
+            span = facts.span(child)
+            at = slice(span.start - start, span.stop - start)
+            known = {table.tobytes() for table in part}
+            assert {table[at].tobytes() for table in listed[node]} <= known
