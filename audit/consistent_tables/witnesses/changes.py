@@ -393,8 +393,8 @@ def _gain(split: AttributeSplits, mass: FloatArray, steps: IntArray) -> Gain:
     number, sizes = np.arange(len(mass))[:, None], mass.sum(axis=-1)
 
     def gain(at: IntArray, klass: IntArray, sign: int) -> FloatArray:
-        held, size = mass[number, at, klass[None]], sizes[number, at]
-        return _rise(split.criterion, held, size, sign * steps)
+        count, size = mass[number, at, klass[None]], sizes[number, at]
+        return _rise(split.criterion, count, size, sign * steps)
 
     return gain
 
@@ -413,9 +413,9 @@ def _tabled_gain(split: AttributeSplits, mass: FloatArray) -> Gain:
     return gain
 
 
-def _rise(criterion: Criterion, held: FloatArray, size: FloatArray, step: IntArray) -> FloatArray:
+def _rise(criterion: Criterion, count: FloatArray, size: FloatArray, step: IntArray) -> FloatArray:
     """Return by how much f of counts rises with so many records more, in branches of some sizes."""
     if criterion is Criterion.GINI:
-        return np.asarray(((held + step) ** 2 - held**2) / size)
-    after = np.maximum(held + step, 0)
-    return np.asarray(after * np.log(np.maximum(after, 1)) - held * np.log(np.maximum(held, 1)))
+        return np.asarray(((count + step) ** 2 - count**2) / size)
+    after = np.maximum(count + step, 0)
+    return np.asarray(after * np.log(np.maximum(after, 1)) - count * np.log(np.maximum(count, 1)))
