@@ -236,10 +236,19 @@ def _subject(document: Document) -> Iterator[Block]:
         ),
         *((value_label(document, row.name), Cell(row.text)) for row in document.population.shares),
         ("Quasi-identifiers", Cell(known)),
+        *([] if document.columns or provenance.table is None else [UNLABELLED]),
     )
     made = (("Made", Cell(provenance.created)),) if provenance.created else ()
     report = Cell(f"treewarden, version {provenance.version}")
     yield _facts("This report", ("Program and format", report), *made)
+
+
+UNLABELLED = (
+    "Labels",
+    Cell(
+        "none were given: columns and values have the names of the table (a data dictionary adds labels)"
+    ),
+)
 
 
 def _sensitive(document: Document) -> str:
@@ -290,7 +299,7 @@ def _policy(document: Document) -> Iterator[Block]:
         for finding in findings
     )
     if rows:
-        yield ReportTable("Source of each limit", ("Check", "Limit", "Source"), rows, (24, 26, 50))
+        yield ReportTable("Source of each limit", ("Check", "Limit", "Source"), rows, (40, 20, 40))
 
 
 def _source(finding: Finding) -> str:

@@ -79,6 +79,26 @@ def curve_of(repair: Repair) -> Curve:
     return marked_curve(points, label, is_percent=is_percent)
 
 
+def caption(curve: Curve) -> str:
+    """Return what the marks of a curve mean, of those that it has."""
+    words = [
+        "The numbers in the picture are the row numbers of the table below.",
+        "The height shows how well the worst check is met: 100 % or more passes, and changes below the dotted line "
+        "fail.",
+    ]
+    if len(curve.line) > 1:
+        words.append(
+            "The line joins the best changes: no other one is better in both utility and privacy."
+        )
+    if any(point.is_chosen for point in curve.points):
+        words.append("The circle marks the chosen change.")
+    words.append(
+        "A filled mark means that no other change is at least as good in everything: privacy, utility, predictions "
+        "kept, leaves kept and numbers kept."
+    )
+    return " ".join(words)
+
+
 def marked_curve(points: Sequence[CurvePoint], label: str, *, is_percent: bool) -> Curve:
     """Return a curve of points, those marked that no other one beats."""
     marked = tuple(replace(p, is_on_curve=not any(_beats(q, p) for q in points)) for p in points)

@@ -152,7 +152,7 @@ def tradeoff(repair: Repair) -> Markup | None:
         axes.set_ylabel("privacy score")
         axes.xaxis.set_major_locator(MaxNLocator(5))
         if curve.is_percent:
-            axes.xaxis.set_major_formatter(PercentFormatter(decimals=None, symbol=" %"))
+            axes.xaxis.set_major_formatter(lambda place, _: f"{place:.4g} %")
         else:
             axes.xaxis.set_major_formatter(lambda place, _: f"{-place:.3g}")
         axes.yaxis.set_major_formatter(PercentFormatter(decimals=0, symbol=" %"))

@@ -11,7 +11,7 @@ from treewarden.reports.document.document import Document, assumed_sentences
 from treewarden.reports.document.gate import Gate
 from treewarden.reports.document.methods import RandomisedDocument
 from treewarden.reports.figures.charts import certainty, divergence, levels
-from treewarden.reports.figures.curve import tells_accuracy
+from treewarden.reports.figures.curve import caption, curve_of, tells_accuracy
 from treewarden.reports.figures.drawing import Drawing, draw, outline
 from treewarden.reports.figures.finding_rows import (
     COLUMNS,
@@ -63,6 +63,7 @@ class HtmlRenderer(GateRenderer, RandomisedRenderer):
             adversary_notes=tuple(adversary_notes(document)),
             heads=tuple(COLUMNS.values()),
             has_accuracy=document.repair is not None and tells_accuracy(document.repair),
+            curve_words="" if document.repair is None else caption(curve_of(document.repair)),
         ).encode("utf-8")
 
     def render_gate(self, gate: Gate) -> bytes:

@@ -609,3 +609,11 @@ def test_a_page_explains_the_terms(document):
         term in terms
         for term in ("Adversary", "Quasi-identifier", "PASS", "UNDETERMINED", "SHA-256")
     )
+
+
+def test_a_page_without_labels_says_so_beside_the_columns(document):
+    bare = document.model_copy(update={"columns": ()})
+    assert "a data dictionary adds labels" in words(section(bare, "subject"))
+    labelled = (ColumnMeaning(name=document.model.target, label="what it is", values=()),)
+    told = document.model_copy(update={"columns": labelled})
+    assert "a data dictionary adds labels" not in words(section(told, "subject"))

@@ -4,7 +4,7 @@ from tests.kit.small_audits import auditor, deep_tree, pack_of, people_of
 from treewarden.policies.repair.repair import repair
 from treewarden.policies.repair.utility import RepairResources
 from treewarden.reports.building.repair_document import repair_part
-from treewarden.reports.figures.curve import curve_of
+from treewarden.reports.figures.curve import caption, curve_of
 from treewarden.reports.figures.plots import tradeoff
 from treewarden.terminal.check_table import _curve as curve_sentence
 
@@ -43,6 +43,14 @@ def test_all_show_the_same_points_and_the_chosen_one_is_marked():
         assert said.count("(chosen)") == 1, utility
         (point,) = chosen
         assert f"{point.name}: {point.text}, privacy score {point.privacy_text} (chosen)" in said
+
+
+def test_the_caption_tells_only_of_marks_that_there_are():
+    chosen, none = curve_of(part_of("accuracy")), curve_of(part_of("log-loss"))
+    assert "The circle marks" in caption(chosen)
+    assert "The circle marks" not in caption(none)
+    for curve in (chosen, none):
+        assert ("The line joins" in caption(curve)) == (len(curve.line) > 1)
 
 
 def test_a_log_loss_is_told_above_0_and_better_to_the_right():
