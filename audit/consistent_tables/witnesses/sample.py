@@ -39,6 +39,8 @@ WORK_PER_DRAW = 10_000_000
 """Cells times split families that are tested for the first draw and for each other one that is asked for, at most; more
 for large tables. A limit on work and not on time, so that runs agree."""
 PASSES_PER_DRAW = 50
+FEWEST_TOGETHER, MOST_TOGETHER = 16, 4096
+"""Class counts of a leaf that are drawn at a time: more, the fewer fit."""
 
 
 SAMPLING_OUT_OF_TIME = "time was over"
@@ -226,30 +228,31 @@ class Sampler:
         return found
 
     def _classes(self, place: StoppingPlace, number: int) -> IntArray:
-        """Return the classes of a place's records, (number, records), in no particular order."""
+        """Return the classes of a place's records, (number, records), in no particular order.
+
+        How many records have each class is drawn, and not the class of each: the records are shuffled afterwards.
+        """
         low, high = np.array(place.low), np.array(place.high)
-        fixed = np.repeat(np.arange(len(low)), np.where(low == high, low, 0))
-        open_ = np.flatnonzero(low < high)
-        if not len(open_):
-            return np.broadcast_to(fixed, (number, len(fixed)))
-        rest = place.records - len(fixed)
+        fixed, classes = np.where(low == high, low, 0), np.arange(len(low))
+        is_open = low < high
+        if not is_open.any():
+            return np.broadcast_to(np.repeat(classes, fixed), (number, place.records))
+        rest = place.records - int(fixed.sum())
         accepted: list[IntArray] = []
         have = tried = 0
         while have < number:
             if self.clock.is_over:
                 raise GaveUpError(SAMPLING_OUT_OF_TIME)
-            free = self.draw.choice(open_, size=(max(number, 16), rest))
-            values = np.concatenate([np.broadcast_to(fixed, (len(free), len(fixed))), free], axis=1)
-            cells = np.arange(len(free))[:, None] * len(low) + values
-            totals = np.bincount(cells.ravel(), minlength=len(free) * len(low))
-            good = place.holds(totals.reshape(len(free), len(low)))
-            accepted.append(values[good][: number - have])
-            have += len(accepted[-1])
-            tried += len(free)
+            wanted = max(number, FEWEST_TOGETHER, min(tried, MOST_TOGETHER))
+            totals = fixed + self.draw.multinomial(rest, is_open / is_open.sum(), wanted)
+            good = totals[place.holds(totals)][: number - have]
+            accepted.append(np.repeat(np.tile(classes, len(good)), good.ravel()))
+            have += len(good)
+            tried += wanted
             # Uniform over the free records' classes, so the acceptance is the share of data sets that fit the leaf.
             if tried > 20 * ENOUGH_TRIES and have < LEAST_ACCEPTANCE * tried:
                 raise GaveUpError("too few samples match the class counts of a leaf")
-        return np.concatenate(accepted)
+        return np.concatenate(accepted).reshape(number, place.records)
 
 
 ERROR = 0.01

@@ -6,6 +6,7 @@ import pytest
 from tests.judges.worlds_by_hand import system_of
 from treewarden.audit.consistent_tables.facts.facts import facts_of
 from treewarden.audit.consistent_tables.witnesses import sample
+from treewarden.audit.consistent_tables.witnesses.enumerate import data_sets, place_tables
 from treewarden.audit.consistent_tables.witnesses.sample import GaveUpError, Sampler
 from treewarden.audit.progress import FOREVER
 
@@ -69,3 +70,28 @@ def test_draws_one_by_one_are_those_that_are_made_together(totals):
     assert (np.concatenate([alone.tables(1) for _ in range(9)]) == together).all()
     assert (together.sum(axis=1) == totals).all()
     assert (together.sum(axis=2) == COUNTS[:3]).all()
+
+
+def test_a_leaf_whose_classes_are_not_known_is_drawn_as_often_as_data_sets_fit():
+    system = system_of([2, 2], [[0, 1]], [{"label": 0}], [], classes=3)
+    facts = facts_of(system)
+    (place,) = facts.places.values()
+    tables = place_tables(facts, place, 1000)
+    ways = np.array(data_sets(facts, 0, tables))
+    found = Sampler(facts, FOREVER).tables(4000)
+    number = {table.tobytes(): n for n, table in enumerate(tables)}
+    drawn = np.bincount([number[table.astype(np.int64).tobytes()] for table in found])
+    assert len(drawn) == len(tables) > 4
+    assert np.abs(drawn / 4000 - ways / ways.sum()).max() < 0.02
+
+
+def test_classes_of_many_records_of_a_leaf_that_is_known_by_its_label_are_those_it_allows():
+    system = system_of([60_000, 40_000], [[0, 1]], [{"label": 0}], [])
+    facts = facts_of(system)
+    sampler = Sampler(facts, FOREVER)
+    (place,) = facts.places.values()
+    classes = sampler._classes(place, 2)
+    totals = np.stack([np.bincount(row, minlength=2) for row in classes])
+    assert classes.shape == (2, 100_000)
+    assert place.holds(totals).all()
+    assert np.abs(totals / 100_000 - 0.5).max() < 0.02
