@@ -24,7 +24,8 @@ from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.leaves import Leaves
 from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Spot, Undetermined
-from treewarden.audit.reconstruction.cells import NOT_REBUILT, DomainCoverage, RebuiltPeople
+from treewarden.audit.reconstruction.cells import NOT_REBUILT, DomainCoverage
+from treewarden.audit.reconstruction.people_rows import RebuiltPeople
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
 from treewarden.ppdm_models.tree.nodes import parents_of

@@ -23,8 +23,9 @@ from treewarden.audit.population.forest import Forest, forest_of
 from treewarden.audit.population.population import Population
 from treewarden.audit.progress import Step, clock, silent
 from treewarden.audit.reading import Undetermined
-from treewarden.audit.reconstruction.cells import DomainCoverage, RebuiltPeople, coverage_of
+from treewarden.audit.reconstruction.cells import DomainCoverage, coverage_of
 from treewarden.audit.reconstruction.domain import find_domain
+from treewarden.audit.reconstruction.people_rows import RebuiltPeople
 from treewarden.audit.result import NOT_BLAMED
 from treewarden.audit.system.system import System
 from treewarden.audit.withholding_costs import costs_of

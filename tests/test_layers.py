@@ -304,6 +304,7 @@ LATE_IMPORTS = {
         "treewarden.audit.reconstruction.boosted",
         "treewarden.audit.reconstruction.drawn_records",
         "treewarden.audit.reconstruction.generated_cells",
+        "treewarden.audit.reconstruction.single_values",
     },
     "audit/reconstruction/generated_cells.py": {"scipy.optimize"},
     "audit/reconstruction/named_values.py": {

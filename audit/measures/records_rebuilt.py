@@ -22,7 +22,7 @@ from treewarden.audit.reading import (
     people,
     worst_spots,
 )
-from treewarden.audit.reconstruction.cells import RebuiltPeople
+from treewarden.audit.reconstruction.people_rows import RebuiltPeople
 
 MOST_SAID = 10**9
 """More tables than this are not told by number."""

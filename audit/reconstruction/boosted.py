@@ -59,6 +59,10 @@ TOO_LARGE = Undetermined(
     "its leaves times the combinations of values that they allow are too many; a smaller public "
     "domain (--domain) may decide it"
 )
+NO_TABLE = Undetermined(
+    "no table within the public domain has the sums of its leaves, so the model was trained on a "
+    "sample, with weights or with unpublished settings"
+)
 BY_DEFAULT = "the training settings that the file withholds are the library's defaults"
 ALL_RECORDS = "each tree used all records, as the file does not say otherwise"
 UNBOUNDED = (

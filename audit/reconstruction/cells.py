@@ -14,6 +14,7 @@ from enum import StrEnum
 
 import numpy as np
 
+from treewarden.audit.population.file_only_population import ROWS_BESIDE_WEIGHTS
 from treewarden.audit.progress import Clock, clock
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.reconstruction.domain import DeclaredDomain, Domain, Factor
@@ -22,7 +23,8 @@ from treewarden.ppdm_models.tables.routing import Router, prepared
 from treewarden.ppdm_models.tree.column import Column
 from treewarden.ppdm_models.tree.plain_splits import class_counts_of
 from treewarden.ppdm_models.tree.predicate import Always, answer, features_of, refusals
-from treewarden.ppdm_models.tree.tree import Missing, Node, Quality, Tree
+from treewarden.ppdm_models.tree.tool import Tool
+from treewarden.ppdm_models.tree.tree import Criterion, Missing, Node, Quality, Tree
 
 MOST_POINTS = 2**20
 """A domain of so many points is listed; of a larger one boxes are parted, if they stay few enough."""
@@ -127,6 +129,12 @@ def records_by_class(tree: Tree) -> FloatArray:
     return np.asarray(np.where(is_near, whole, records))
 
 
+def compares_all(tree: Tree) -> bool:
+    """Whether each split of a tree was chosen among all columns, by a known measure of impurity."""
+    is_measured = tree.learner.criterion in (Criterion.GINI, Criterion.ENTROPY)
+    return is_measured and tree.learner.all_features
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class NodeRecords:
     """What one tree publishes of how many records each node has, by class: (N, m), NaN where that is withheld.
@@ -164,6 +172,14 @@ class DomainCells:
         """Return, for each factor of the domain, the options that some point of a cell has."""
         parts = np.split(self.options[cell], self.domain.starts[1:])
         return [np.flatnonzero(part).tolist() for part in parts]
+
+    def words_of(self, cell: int) -> list[str]:
+        """Return which values of each column the points of a cell have, in words."""
+        return [
+            f"{name}: {column.words(options)}"
+            for factor, options in zip(self.domain.factors, self.options_of(cell), strict=True)
+            for name, column in factor.columns.items()
+        ]
 
     def only_option(self) -> IndexArray:
         """Return the one option of each factor that all points of a cell have, (C, F), -1 where they have several."""
@@ -402,6 +418,17 @@ HALF_WAY = (
     "each threshold lies half way between the values of two records of its node, as the learner "
     "that the file names makes it"
 )
+BEST_SPLITS = (
+    "each split was the best of all that the settings in the file allow, and no leaf could be split"
+)
+SAMPLED = Undetermined(
+    "each tree used, or may have used, an unknown sample of the records, so its counts are "
+    "not numbers of records"
+)
+BOUNDED = Undetermined(
+    "its learner moved shares of classes to keep them in order (monotonic_cst), so its class "
+    "counts need not be numbers of records"
+)
 NO_COUNTS = Undetermined("the file contains no class counts of leaves")
 NOT_REBUILT = Undetermined("proofs of whole records from the file alone were not searched for")
 
@@ -439,62 +466,22 @@ class CellProofs:
         return np.asarray(np.rint(others), dtype=np.int64)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class OpenRows:
-    """Rows of people that are not decided, (R,): their cell, how many have the row, and how many its values."""
-
-    cell: IntArray
-    people: IntArray
-    sharing: IntArray
-
-    def in_groups(self, smaller_than: float, cells: int) -> IntArray:
-        """Return how many people have such rows with values that fewer people than this share, by cell."""
-        is_small = self.sharing < smaller_than
-        return join_by_group(self.cell[is_small], self.people[is_small], cells)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class RebuiltPeople:
-    """People of the table whose whole row a file proves without any table. Arrays are by cell, (Z,).
-
-    A cell is people whom all trees treat alike. ``people`` is how many the table has, ``proved`` how many rows, class
-    and all, every table has by the counts of the file, and ``most`` how many it may be where that is open. ``leaf`` is
-    how many people share the smallest leaf of theirs: what thresholds and the choice of splits tell of them beside
-    counts is not worked out. It is 0 where a threshold alone may tell. ``records_proved`` counts records up to the
-    values that their cells hold, and ``tables`` how many tables fit (None: not known). ``method`` is how cells were
-    found, None where they were not. ``left`` is why something is open, "" where all was decided. ``proofs`` is what is
-    proved of all cells of the domain, None where none was sought, and ``profile`` (Z,) the first profile of people in
-    each cell. ``open_rows`` are those that the choice of splits may prove however many people share a leaf.
-    """
-
-    people: IntArray
-    proved: IntArray
-    most: IntArray
-    leaf: IntArray
-    records_proved: int | None = None
-    tables: int | float | None = None
-    method: CellMethod | None = None
-    left: str = ""
-    proofs: CellProofs | None = None
-    profile: IndexArray | None = None
-    open_rows: OpenRows | None = None
-
-    def rows_in_groups(self, smaller_than: float) -> tuple[int, int]:
-        """Return how many rows are proved, at least and at most, that fewer people than this have in common.
-
-        Where counts prove no row, its smallest leaf says how many people share what thresholds may tell of it, and how
-        many people have it that the choice of splits may.
-        """
-        is_small = self.people < smaller_than
-        most = np.where(is_small, self.most, 0)
-        if self.open_rows is not None:
-            most = np.maximum(most, self.open_rows.in_groups(smaller_than, len(most)))
-        most = np.where(self.leaf < smaller_than, self.people, most)
-        return int(self.proved[is_small].sum()), int(most.sum())
-
-
 def join_by_group(groups: IntArray, numbers: IntArray, size: int) -> IntArray:
     """Return the sums of numbers, (P,) or (P, m), by group, (size,) or (size, m)."""
     found = np.zeros((size, *numbers.shape[1:]), dtype=np.int64)
     np.add.at(found, groups, numbers)
     return found
+
+
+def may_prove_values(trees: Sequence[Tree], cells: DomainCells) -> bool:
+    """Whether some cell holds several values, and the file says what decides the splits of all trees but weights."""
+    return bool((cells.sizes != 1).any()) and all(map(_says_learner, trees))
+
+
+def _says_learner(tree: Tree) -> bool:
+    """Whether the file says all that decides the splits of a tree, apart from weights of single records."""
+    learner = tree.learner
+    is_plain = tree.format in ROWS_BESIDE_WEIGHTS and tree.quality is Quality.EXACT
+    is_told = learner.tool is Tool.SCIKIT_LEARN and not learner.unmodelled and not learner.saw_noise
+    columns = all(feature.numeric and feature.single for feature in tree.features)
+    return bool(is_plain and is_told and columns and tree.classes)

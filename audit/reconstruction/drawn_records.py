@@ -346,10 +346,12 @@ def _prove(rows: DrawnRows, cells: DomainCells, until: Clock) -> ProvedCounts:
     found = prove_numbers(matrix, (ends, ends), boxes, is_total, until)
     every_total = {name: getattr(found, name)[len(at) :] for name in NUMBERS}
     table = None if found.table is None else found.table[len(at) :]
-    return _counts_of(rows, used, cells, replace(found, table=table, **every_total), " in time")
+    why = " in time" if until.is_over else IDLE
+    return _counts_of(rows, used, cells, replace(found, table=table, **every_total), why)
 
 
 NUMBERS = ("low", "high", "shown_low", "shown_high")
+IDLE = ": the search was ended, as it decided no more of them"
 
 
 def _not_searched(low: IntArray, high: IntArray) -> ProvedNumbers:

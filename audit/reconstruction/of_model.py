@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,17 +13,22 @@ from treewarden.audit.population.file_only_population import ROWS_BESIDE_WEIGHTS
 from treewarden.audit.progress import Clock
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.reconstruction.cells import (
+    BEST_SPLITS,
+    BOUNDED,
     EQUAL_WEIGHTS,
     HALF_WAY,
     MOST_POINTS,
     ONLY_CLASSES,
+    SAMPLED,
     TOO_MANY,
     DomainCells,
     DomainCoverage,
     NodeRecords,
+    compares_all,
     coverage_of,
     divides_weights,
     find_cells,
+    may_prove_values,
     records_by_class,
 )
 from treewarden.audit.reconstruction.domain import DeclaredDomain, Domain, find_domain
@@ -44,23 +49,12 @@ from treewarden.ppdm_models.tree.tree import Quality, Task, Tree
 if TYPE_CHECKING:
     from treewarden.audit.reconstruction.boosted import KnownTraining, SumRows
     from treewarden.audit.reconstruction.drawn_records import SampleCounts
+    from treewarden.audit.reconstruction.single_values import SingleValues
 
 NOTHING_PUBLIC = DeclaredDomain()
 THRESHOLD_SHARE = 0.2
 """Of the time there is, thresholds are read for no more."""
-SAMPLED = Undetermined(
-    "each tree used, or may have used, an unknown sample of the records, so its counts are "
-    "not numbers of records"
-)
-BOUNDED = Undetermined(
-    "its learner moved shares of classes to keep them in order (monotonic_cst), so its class "
-    "counts need not be numbers of records"
-)
 NOISY = Undetermined("its numbers are random, so they prove nothing about any record")
-NO_TABLE = (
-    "no table within the public domain has the sums of its leaves, so the model was trained on a "
-    "sample, with weights or with unpublished settings"
-)
 OTHER_ORDER = Undetermined("its trees name their classes in different orders")
 OF_NUMBERS = Undetermined("proofs of records are not computed for models that predict a number")
 
@@ -72,11 +66,13 @@ def reconstruct(
     training: KnownTraining | None = None,
     *,
     uses_thresholds: bool = True,
+    seeks_values: bool = True,
 ) -> Reconstruction | Undetermined:
     """Return which records every table has that fits the file of a model, or why that cannot be told.
 
     ``training`` is what an adversary knows of how a boosted model was trained, beside the file. Thresholds are used
     where the file names a learner that cuts half way between two records, unless they contradict the counts.
+    ``seeks_values`` asks too which single values of cells its rules prove, where the domain is small.
 
     Raises:
         PublicDomainError: what is declared does not fit the model.
@@ -111,20 +107,52 @@ def reconstruct(
     if isinstance(found, Undetermined):
         return found
     rows, proved = found
-    has_classes = leaves[0].counts.shape[1] == len(trees[0].classes) and bool(trees[0].classes)
+    is_asked = uses_thresholds and seeks_values
+    values = _single_values(trees, leaves, cells, declared, until) if is_asked else None
+    return replace(
+        _of_counts(model, leaves, cells, declared, rows=rows, counts=proved),
+        assumed=_assumed(trees, thresholds, values),
+        narrowed={} if thresholds is None else thresholds.is_known,
+        values=values,
+    )
+
+
+def _of_counts(
+    model: Model,
+    leaves: Sequence[NodeRecords],
+    cells: DomainCells,
+    declared: DeclaredDomain,
+    rows: CellRows,
+    counts: ProvedCounts,
+) -> Reconstruction:
+    trees = tuple(trees_of(model))
+    classes = trees[0].classes
     return Reconstruction(
         cells=cells,
         rows=rows,
-        counts=proved,
-        classes=trees[0].classes if has_classes else (),
-        columns=_columns(model, domain),
+        counts=counts,
+        classes=classes if leaves[0].counts.shape[1] == len(classes) else (),
+        columns=_columns(model, cells.domain),
         target=model.target,
         records=_records(leaves),
         may_weigh=not all(map(_counts_rows, trees)),
-        assumed=(HALF_WAY,) * (thresholds is not None) + _supposed_weights(trees),
-        narrowed={} if thresholds is None else thresholds.is_known,
-        coverage=coverage_of(domain, declared, cells.method),
+        assumed=_supposed_weights(trees),
+        coverage=coverage_of(cells.domain, declared, cells.method),
     )
+
+
+def _single_values(
+    trees: Sequence[Tree],
+    leaves: Sequence[NodeRecords],
+    cells: DomainCells,
+    declared: DeclaredDomain,
+    until: Clock,
+) -> SingleValues | None:
+    if not declared.columns or until.is_over or not may_prove_values(trees, cells):
+        return None
+    from treewarden.audit.reconstruction.single_values import prove_single_values  # loads facts
+
+    return prove_single_values(trees, leaves, cells, declared, until)
 
 
 GENERATING_SHARE = 0.8
@@ -179,19 +207,7 @@ def _of_some_cells(
         filled=None,
         left=(SOME_CELLS,),
     )
-    has_classes = leaves[0].counts.shape[1] == len(trees[0].classes) and bool(trees[0].classes)
-    return Reconstruction(
-        cells=cells,
-        rows=rows,
-        counts=counts,
-        classes=trees[0].classes if has_classes else (),
-        columns=_columns(model, cells.domain),
-        target=model.target,
-        records=_records(leaves),
-        may_weigh=not all(map(_counts_rows, trees)),
-        assumed=_supposed_weights(trees),
-        coverage=coverage_of(cells.domain, declared, cells.method),
-    )
+    return _of_counts(model, leaves, cells, declared, rows=rows, counts=counts)
 
 
 def _proved(
@@ -264,6 +280,7 @@ def _of_boosted(
     """Return what the leaf values of a boosted model prove, or why they prove nothing."""
     from treewarden.audit.reconstruction.boosted import (  # for leaves that publish sums
         MOST_ROUTED,
+        NO_TABLE,
         TOO_LARGE,
         KnownTraining,
         leaves_of_growth,
@@ -284,7 +301,7 @@ def _of_boosted(
         known = KnownTraining() if training is None else training
         proved = prove_sums(model, trees, cells, until, known)
     except ContradictionError:
-        return Undetermined(NO_TABLE)
+        return NO_TABLE
     if isinstance(proved, Undetermined):
         return proved
     low, high = proved.counts.low, proved.counts.high
@@ -309,12 +326,8 @@ def _columns(model: Model, domain: Domain) -> tuple[str, ...]:
 
 def _records(leaves: Sequence[NodeRecords]) -> int | None:
     """Return how many records there are, None where no root says it."""
-    roots = [
-        leaf_counts.counts[0].sum()
-        for leaf_counts in leaves
-        if not np.isnan(leaf_counts.counts[0]).any()
-    ]
-    return int(roots[0]) if roots else None
+    roots = [leaf_counts.counts[0].sum() for leaf_counts in leaves]
+    return next((int(records) for records in roots if not np.isnan(records)), None)
 
 
 def _why_not(model: Model, trees: Sequence[Tree]) -> Undetermined | None:
@@ -363,6 +376,17 @@ def _supposed_weights(trees: Sequence[Tree]) -> tuple[str, ...]:
     return () if is_told else (EQUAL_WEIGHTS,)
 
 
+def _assumed(
+    trees: Sequence[Tree], thresholds: ThresholdFacts | None, values: SingleValues | None
+) -> tuple[str, ...]:
+    """Return what proofs suppose beside the file; weights would have decided its splits too."""
+    learned = (HALF_WAY,) * (thresholds is not None or values is not None)
+    weights = _supposed_weights(trees)
+    if values is None or not any(map(compares_all, trees)):
+        return (*learned, *weights)
+    return (*learned, BEST_SPLITS, *dict.fromkeys((*weights, EQUAL_WEIGHTS)))
+
+
 NOT_ASKED = Undetermined("proofs of records were not searched for")
 
 CLASS = "the class"
@@ -380,7 +404,8 @@ class Reconstruction:
     count, one record is proved, and no number of them. ``assumed`` is, in words, what the proofs rest on
     beside the file. ``narrowed`` says of columns in which cells thresholds leave one value of several, (C,).
     ``coverage`` is what of the columns was declared. ``samples`` are those of each tree whose seed the file says;
-    ``rows`` is None then, as how often each record was drawn decides whether a table fits.
+    ``rows`` is None then, as how often each record was drawn decides whether a table fits. ``values`` are proofs of
+    single values by the rules of the learner, None where these are not known or the domain is large.
     """
 
     cells: DomainCells
@@ -395,6 +420,7 @@ class Reconstruction:
     narrowed: Mapping[str, BoolArray] = field(default_factory=dict)
     coverage: DomainCoverage | None = None
     samples: tuple[SampleCounts, ...] = ()
+    values: SingleValues | None = None
 
     @property
     def proved(self) -> IntArray:
@@ -421,7 +447,10 @@ class Reconstruction:
     @property
     def whole_records(self) -> int:
         """How many records every table has with one value of every column that some tree tests, and the class."""
-        return int(self.proved[self.is_whole].sum()) if self.classes else 0
+        if not self.classes:
+            return 0
+        of_values = 0 if self.values is None else self.values.by_cell(len(self.is_whole))
+        return int(np.where(self.is_whole, self.proved.sum(axis=1), of_values).sum())
 
     @property
     def is_whole(self) -> BoolArray:
@@ -432,33 +461,39 @@ class Reconstruction:
     @property
     def columns_proved(self) -> dict[str, int]:
         """Of each column, how many proved records have one value of it; of the target all, if classes are counted."""
-        each = self.proved.sum(axis=1) @ self.is_column_known
+        known, proved = self.is_column_known, self.proved.sum(axis=1)
+        each = proved @ known
+        if self.values is not None:
+            tested = {name for factor in self.cells.domain.factors for name in factor.columns}
+            is_tested = np.array([name in tested for name in self.columns])
+            each = each + self.values.by_cell(len(known)) @ (~known & is_tested)
         found = dict(zip(self.columns, each.tolist(), strict=True))
         return found | ({self.target or CLASS: self.records_proved} if self.classes else {})
 
     @property
     def tables(self) -> int | float | None:
         """How many tables fit the file: 1, a number, infinite where values cannot be counted, None where not known."""
-        return None if self.may_weigh else self.counts.filled
+        if self.may_weigh:
+            return None
+        by_values = None if self.values is None else self.values.counts.filled
+        return self.counts.filled if by_values is None else by_values
 
     @property
     def is_decided(self) -> bool:
         """Whether all was decided: what is not proved is shown to be otherwise in some table."""
-        return not self.counts.left
+        return not self.counts.left and (self.values is None or not self.values.counts.left)
 
     def example(self) -> str:
         """Return one proved record in words, "" without one: the one with most columns known, for the owner's eyes."""
-        proved = self.proved.sum(axis=1)
+        cells, by_class, known = self.cells, self.proved, self.is_column_known.sum(axis=1)
+        if self.values is not None and self.values.counts.low.any():
+            cells, by_class = self.values.points, self.values.counts.low
+            known = np.ones(len(by_class))
+        proved = by_class.sum(axis=1)
         if not proved.any():
             return ""
-        known = np.where(proved > 0, self.is_column_known.sum(axis=1), -1)
-        cell = int(known.argmax())
-        words = []
-        for factor, options in zip(
-            self.cells.domain.factors, self.cells.options_of(cell), strict=True
-        ):
-            for name, column in factor.columns.items():
-                words.append(f"{name}: {column.words(options)}")
+        cell = int(np.where(proved > 0, known, -1).argmax())
+        words = cells.words_of(cell)
         if self.classes:
-            words.append(f"{self.target or CLASS}: {self.classes[int(self.proved[cell].argmax())]}")
+            words.append(f"{self.target or CLASS}: {self.classes[int(by_class[cell].argmax())]}")
         return ", ".join(words)

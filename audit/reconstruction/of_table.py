@@ -26,8 +26,6 @@ from treewarden.audit.reconstruction.cells import (
     HALF_WAY,
     NO_COUNTS,
     CellProofs,
-    OpenRows,
-    RebuiltPeople,
     join_by_group,
     leaf_options,
     multiply_sizes,
@@ -38,7 +36,12 @@ from treewarden.audit.reconstruction.domain import (
     Domain,
     find_domain,
 )
-from treewarden.audit.reconstruction.people_rows import codes_of_people, rows_of_people
+from treewarden.audit.reconstruction.people_rows import (
+    OpenRows,
+    RebuiltPeople,
+    codes_of_people,
+    rows_of_people,
+)
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray, alike
 from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
@@ -135,7 +138,7 @@ def rebuild_people(
     from treewarden.audit.reconstruction.of_model import reconstruct
 
     known = KnownTraining(training, is_checked=True)
-    found = reconstruct(forest.model, until, public, known)
+    found = reconstruct(forest.model, until, public, known, seeks_values=False)
     if not isinstance(found, Undetermined) and found.classes and HALF_WAY in found.assumed:
         places = _places(found, forest.stops[:, first])
         if (places < 0).any() or not _fits(found, places, by_class):

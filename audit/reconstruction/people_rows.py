@@ -1,4 +1,4 @@
-"""The different rows of a table's people: class and value of each tested column, and whose values can be exchanged."""
+"""The different rows of a table's people, whose values can be exchanged, and what a file proves of them."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from treewarden.audit.population.population import Population
-from treewarden.audit.reconstruction.cells import join_by_group
+from treewarden.audit.reconstruction.cells import CellMethod, CellProofs, join_by_group
 from treewarden.audit.reconstruction.domain import Domain
-from treewarden.ppdm_models.arrays import BoolArray, IntArray, alike
+from treewarden.ppdm_models.arrays import BoolArray, IndexArray, IntArray, alike
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,3 +77,57 @@ def rows_of_people(codes: IntArray, cell: IntArray, truth: IntArray) -> PeopleRo
     row, code = np.nonzero(by_point)
     own = first[row]
     return PeopleRows(cell[own], np.column_stack([code, codes[own]]), by_point[row, code], own)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpenRows:
+    """Rows of people that are not decided, (R,): their cell, how many have the row, and how many its values."""
+
+    cell: IntArray
+    people: IntArray
+    sharing: IntArray
+
+    def in_groups(self, smaller_than: float, cells: int) -> IntArray:
+        """Return how many people have such rows with values that fewer people than this share, by cell."""
+        is_small = self.sharing < smaller_than
+        return join_by_group(self.cell[is_small], self.people[is_small], cells)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RebuiltPeople:
+    """People of the table whose whole row a file proves without any table. Arrays are by cell, (Z,).
+
+    A cell is people whom all trees treat alike. ``people`` is how many the table has, ``proved`` how many rows, class
+    and all, every table has by the counts of the file, and ``most`` how many it may be where that is open. ``leaf`` is
+    how many people share the smallest leaf of theirs: what thresholds and the choice of splits tell of them beside
+    counts is not worked out. It is 0 where a threshold alone may tell. ``records_proved`` counts records up to the
+    values that their cells hold, and ``tables`` how many tables fit (None: not known). ``method`` is how cells were
+    found, None where they were not. ``left`` is why something is open, "" where all was decided. ``proofs`` is what is
+    proved of all cells of the domain, None where none was sought, and ``profile`` (Z,) the first profile of people in
+    each cell. ``open_rows`` are those that the choice of splits may prove however many people share a leaf.
+    """
+
+    people: IntArray
+    proved: IntArray
+    most: IntArray
+    leaf: IntArray
+    records_proved: int | None = None
+    tables: int | float | None = None
+    method: CellMethod | None = None
+    left: str = ""
+    proofs: CellProofs | None = None
+    profile: IndexArray | None = None
+    open_rows: OpenRows | None = None
+
+    def rows_in_groups(self, smaller_than: float) -> tuple[int, int]:
+        """Return how many rows are proved, at least and at most, that fewer people than this have in common.
+
+        Where counts prove no row, its smallest leaf says how many people share what thresholds may tell of it, and how
+        many people have it that the choice of splits may.
+        """
+        is_small = self.people < smaller_than
+        most = np.where(is_small, self.most, 0)
+        if self.open_rows is not None:
+            most = np.maximum(most, self.open_rows.in_groups(smaller_than, len(most)))
+        most = np.where(self.leaf < smaller_than, self.people, most)
+        return int(self.proved[is_small].sum()), int(most.sum())

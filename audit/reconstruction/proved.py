@@ -10,7 +10,7 @@ row. What is undecided at the time limit stays open.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,6 +30,8 @@ from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, Int
 
 UNITS = (1.0, 8.0, 64.0)
 """The solver's own seconds for one question, by which runs agree: more where fewer decide nothing."""
+MOST_IDLE = 9.0
+"""Of the solver's own seconds, after which a search over known samples ends that no longer answers a question."""
 MOST_TABLES = 2_000
 """So many tables of one part are counted; of more, nobody says how many there are."""
 MOST_COUNTED = 200
@@ -57,8 +59,15 @@ class ProvedCounts:
     left: tuple[str, ...] = ()
 
 
-def prove_counts(rows: CellRows, sizes: FloatArray, until: Clock) -> ProvedCounts:
+def prove_counts(
+    rows: CellRows,
+    sizes: FloatArray,
+    until: Clock,
+    join: Callable[[OpenPart, IntArray], PartState] | None = None,
+) -> ProvedCounts:
     """Return what rows prove of how many records each cell has; ``sizes`` (C,) are how many values cells stand for.
+
+    ``join`` makes one part of all open numbers, with further rules, told what is known of all numbers at least.
 
     Raises:
         ContradictionError: no table fits.
@@ -69,12 +78,14 @@ def prove_counts(rows: CellRows, sizes: FloatArray, until: Clock) -> ProvedCount
     low, high = low.reshape(-1).copy(), np.minimum(high, rows.most).reshape(-1)
     if (low > high).any():
         raise ContradictionError(NO_RECORD)
-    parts = [_PartState(part) for part in _parts(rows.matrix, (rows.low, rows.high), low, high)]
+    ends = rows.low, rows.high
+    found = _parts(rows.matrix, ends, low, high, is_one=join is not None)
+    parts = [PartState(part) if join is None else join(part, low) for part in found]
     _decide_all(parts, until)
     return _joined(rows, low, high, parts, sizes, until)
 
 
-def _decide_all(parts: Sequence[_PartState], until: Clock) -> None:
+def _decide_all(parts: Sequence[PartState], until: Clock) -> None:
     """Work on all parts, one after the other and with more patience each time.
 
     Raises:
@@ -114,7 +125,8 @@ def prove_numbers(
         ContradictionError: no numbers fulfil the rows.
     """
     low, high = (box.copy() for box in boxes)
-    parts = [_PartState(part, is_asked[part.places]) for part in _parts(matrix, ends, low, high)]
+    found = _parts(matrix, ends, low, high)
+    parts = [PartState(part, is_asked[part.places], MOST_IDLE) for part in found]
     _decide_all(parts, until)
     shown_low, shown_high, table = low.copy(), high.copy(), low.copy()
     for part in parts:
@@ -138,7 +150,7 @@ def decide_part(part: OpenPart, until: Clock) -> tuple[IntArray, IntArray]:
     Raises:
         ContradictionError: none do.
     """
-    state = _PartState(part)
+    state = PartState(part)
     for step, units in enumerate(UNITS):
         if not state.is_decided:
             state.decide(units, until, is_last=step > 0)
@@ -164,9 +176,14 @@ class OpenPart:
 
 
 def _parts(
-    rows: sparse.csr_array, ends: tuple[IntArray, IntArray], low: IntArray, high: IntArray
+    rows: sparse.csr_array,
+    ends: tuple[IntArray, IntArray],
+    low: IntArray,
+    high: IntArray,
+    *,
+    is_one: bool = False,
 ) -> Iterator[OpenPart]:
-    """Yield what is left of the rows, in parts without a common number."""
+    """Yield what is left of the rows, in parts without a common number, or as one."""
     places = np.flatnonzero(low < high)
     if not len(places):
         return
@@ -182,6 +199,7 @@ def _parts(
     matrix, least, most = sparse.csr_array(matrix[kept]), least[kept], most[kept]
     joint = sparse.block_array([[None, matrix], [matrix.T, None]], format="csr")
     label = connected_components(joint, directed=False)[1]
+    label = np.zeros_like(label) if is_one else label
     of_row, of_place = label[: len(kept)], label[len(kept) :]
     for number in np.unique(of_place).tolist():
         columns, here = np.flatnonzero(of_place == number), np.flatnonzero(of_row == number)
@@ -219,16 +237,24 @@ def _different(
     return alone, (least[alone], most[alone])
 
 
-class _PartState:
-    """What is proved of one part, and what tables were found."""
+class PartState:
+    """What is proved of one part, and what tables were found, of which so many are counted."""
 
-    def __init__(self, part: OpenPart, is_asked: BoolArray | None = None) -> None:
-        """``is_asked`` (N,) says of which numbers somebody wants to know; None: of all."""
+    most_tables = MOST_TABLES
+
+    def __init__(
+        self, part: OpenPart, is_asked: BoolArray | None = None, most_idle: float = math.inf
+    ) -> None:
+        """``is_asked`` (N,) says of which numbers somebody wants to know; None: of all.
+
+        The search ends once it has spent ``most_idle`` of the solver's seconds without an answer.
+        """
         self.part, self.low, self.high = part, part.low.copy(), part.high.copy()
         self.is_asked = np.ones(len(part.low), dtype=bool) if is_asked is None else is_asked
         self.table: IntArray | None = None
         self.shown_low, self.shown_high = part.high + 1, part.low - 1
         self.is_decided = False
+        self.idle, self.most_idle = 0.0, most_idle
         self.tables: list[IntArray] | None = None
 
     @property
@@ -247,13 +273,13 @@ class _PartState:
         Raises:
             ContradictionError: no table fits.
         """
-        if self.part.matrix.nnz > MOST_ENTRIES or until.is_over:
+        if self.part.matrix.nnz > MOST_ENTRIES or self._is_over(until):
             return
         if self.table is None and not self._find_first(units, until):
             return
         # What every table has comes first: that is what harms somebody.
         for is_fall in (True, False):
-            while not until.is_over and (chosen := np.flatnonzero(self._open(is_fall))).size:
+            while not self._is_over(until) and (chosen := np.flatnonzero(self._open(is_fall))).size:
                 if self._move(chosen, units, until, is_fall):
                     continue
                 if is_last:
@@ -261,24 +287,27 @@ class _PartState:
                 break
         self.is_decided = not (self.may_fall.any() or self.may_rise.any())
 
+    def _is_over(self, until: Clock) -> bool:
+        return until.is_over or self.idle >= self.most_idle
+
     def _open(self, is_fall: bool) -> BoolArray:
         return self.may_fall if is_fall else self.may_rise
 
     def _one_by_one(self, units: float, until: Clock, is_fall: bool) -> None:
         for i in np.flatnonzero(self._open(is_fall)).tolist():
-            if until.is_over:
+            if self._is_over(until):
                 return
             if self._open(is_fall)[i]:
                 self._move(np.array([i]), units, until, is_fall)
 
     def _find_first(self, units: float, until: Clock) -> bool:
-        model, numbers = self._model()
-        status, found = _solved(model, numbers, units, until)
+        model, numbers = self.model()
+        status, found = self.answer(model, numbers, units, until)
         if status == solver_module().INFEASIBLE:
             raise ContradictionError(NO_RECORD)
         return found is not None and self._take(found)
 
-    def _model(self) -> tuple[Any, list[Any]]:
+    def model(self) -> tuple[Any, list[Any]]:
         part, model = self.part, solver_module().CpModel()
         ends = zip(self.low.tolist(), self.high.tolist(), strict=True)
         numbers = [model.new_int_var(low, high, "") for low, high in ends]
@@ -295,7 +324,7 @@ class _PartState:
 
     def _move(self, chosen: IndexArray, units: float, until: Clock, is_fall: bool) -> bool:
         """Ask for a table beyond all found ones at some chosen number at least; return whether it was decided."""
-        model, numbers = self._model()
+        model, numbers = self.model()
         moved = []
         for i in chosen.tolist():
             bool_var = model.new_bool_var("")
@@ -311,7 +340,7 @@ class _PartState:
         if self.table is not None:
             for number, value in zip(numbers, self.table.tolist(), strict=True):
                 model.add_hint(number, value)
-        status, found = _solved(model, numbers, units, until)
+        status, found = self.answer(model, numbers, units, until)
         if status == solver_module().INFEASIBLE:
             if is_fall:
                 self.low[chosen] = self.shown_low[chosen]
@@ -320,6 +349,19 @@ class _PartState:
             return True
         is_new = found is not None and self._is_beyond(found, chosen, is_fall)
         return is_new and found is not None and self._take(found)
+
+    def answer(
+        self,
+        model: Any,  # noqa: ANN401 - the solver has no types
+        numbers: list[Any],
+        units: float,
+        until: Clock,
+    ) -> tuple[int, IntArray | None]:
+        """Return the solver's status, and a table that it proposes."""
+        units = min(units, self.most_idle - self.idle)
+        status, found = solved(model, numbers, units, until)
+        self.idle = self.idle + units if status == solver_module().UNKNOWN else 0.0
+        return status, found
 
     def _is_beyond(self, numbers: IntArray, chosen: IndexArray, is_fall: bool) -> bool:
         """Whether some chosen number is beyond all that was seen, so that questions come to an end."""
@@ -341,10 +383,10 @@ class _PartState:
         """Return all tables of the part, None where they are too many."""
         if not self.is_decided or len(self.low) > MOST_COUNTED:
             return None
-        model, numbers = self._model()
+        model, numbers = self.model()
         found: list[IntArray] = []
-        while len(found) <= MOST_TABLES and not until.is_over:
-            status, table = _solved(model, numbers, UNITS[0], until)
+        while len(found) <= self.most_tables and not until.is_over:
+            status, table = self.answer(model, numbers, UNITS[0], until)
             if status == solver_module().INFEASIBLE:
                 return found
             if table is None or not self.part.fits(table):
@@ -367,15 +409,18 @@ class _PartState:
         model.add_bool_or(others)
 
 
-def _solved(
+def solved(
     model: Any,  # noqa: ANN401 - the solver has no types
     numbers: list[Any],
     units: float,
     until: Clock,
+    *,
+    presolves: bool = True,
 ) -> tuple[int, IntArray | None]:
     """Return the solver's status, and the numbers that it proposes."""
     module = solver_module()
     solver = limited_solver(until.left, units)
+    solver.parameters.cp_model_presolve = presolves
     status = solve_in_background(solver, model)
     if status not in (module.OPTIMAL, module.FEASIBLE):
         return status, None
@@ -386,7 +431,7 @@ def _joined(
     rows: CellRows,
     low: IntArray,
     high: IntArray,
-    parts: list[_PartState],
+    parts: list[PartState],
     sizes: FloatArray,
     until: Clock,
 ) -> ProvedCounts:
@@ -420,7 +465,7 @@ def _joined(
 
 
 def _number_of_tables(
-    low: IntArray, parts: list[_PartState], sizes: FloatArray, until: Clock
+    low: IntArray, parts: list[PartState], sizes: FloatArray, until: Clock
 ) -> tuple[int | None, int | float | None]:
     """Return how many tables differ in numbers of cells and classes, and how many there are, value by value.
 

@@ -1,6 +1,7 @@
 """Tries proofs of records against every small table that fits a file, found by counting and without the product.
 
     python -m tests.judges.run_reconstruction --files 3000 --seed 0
+    python -m tests.judges.run_reconstruction --files 500 --seed 0 --values
 
 A case draws a table of up to eight records over a domain of up to 24 points, and trees: a forest that scikit-learn
 grows on all records, or trees made at random, of numbers and categories, with missing values and withheld counts. All
@@ -67,6 +68,11 @@ class Tally:
     of_some: int = 0
     proved_of_some: int = 0
     with_thresholds: int = 0
+    of_values: int = 0
+    every_value: int = 0
+    proved_values: int = 0
+    whole_by_counts: int = 0
+    whole: int = 0
     misses: list[str] = field(default_factory=list)
 
     def add(self, other: Tally) -> None:
@@ -85,6 +91,8 @@ class TableCase:
     points: tuple[int, ...]
     codes: tuple[int, ...]
     settings: dict[str, object] | None = None
+    learner: dict[str, object] | None = None
+    """What the forest was trained with; ``settings`` are the same where all tables of its size are tried."""
 
     @property
     def domain(self) -> list[Point]:
@@ -171,6 +179,7 @@ def _grown(random: np.random.Generator) -> TableCase:
         "max_depth": random.choice([None, None, 1, 2, 3]),
         "min_samples_leaf": int(random.choice([1, 1, 2])),
         "max_features": random.choice(["sqrt", None]),
+        "criterion": str(random.choice(["gini", "entropy"])),
         "random_state": int(random.integers(0, 1000)),
     }
     declared = {
@@ -179,7 +188,13 @@ def _grown(random: np.random.Generator) -> TableCase:
         if random.random() < 0.7
     }
     case = TableCase(
-        columns, DeclaredDomain(declared), (), points, tuple(codes), settings if is_small else None
+        columns=columns,
+        declared=DeclaredDomain(declared),
+        trees=(),
+        points=points,
+        codes=tuple(codes),
+        settings=settings if is_small else None,
+        learner=settings,
     )
     return replace(case, trees=_forest(case, points, codes, settings))
 
@@ -419,9 +434,47 @@ def judge(seed: int, most: int = MOST_FITTING) -> Tally:
     _same_in_boxes(case, found, tally, f"seed {seed}")
     _same_by_generation(case, found, np.array(counted), tally, f"seed {seed}")
     _proved_of_some(case, found, np.array(counted), tally, f"seed {seed}")
+    _hold_values(case, found, tables, tally, f"seed {seed}")
     if case.settings is not None:
         _grow_all(case, {tuple(table) for table in tables}, tally, f"seed {seed}")
     return tally
+
+
+def judge_values(seed: int, most: int = MOST_FITTING) -> Tally:
+    """Judge one file of trees that compared all columns, whose values are all declared."""
+    random = np.random.default_rng(seed)
+    case, tally = _grown(random), Tally()
+    there = {name: tuple(v for v in values if v == v) for name, values in case.columns.items()}
+    learner = {**(case.learner or {}), "max_features": None, "n_estimators": 1}
+    points = [
+        list(itertools.product(*there.values())).index(point) for point in _without_gaps(case)
+    ]
+    declared = {name: DeclaredColumn(values) for name, values in there.items()}
+    case = TableCase(there, DeclaredDomain(declared), (), tuple(points), case.codes, None, learner)
+    case = replace(case, trees=_forest(case, points, case.codes, learner))
+    asked = _tested(case)
+    case = replace(case, declared=DeclaredDomain({n: declared[n] for n in declared if n in asked}))
+    counted = fitting(case, most) if asked else None
+    tables = [table for table in counted or () if is_half_way(case, table)]
+    if counted is None or len(tables) > MOST_REGROWN:
+        tally.left_out += 1
+        return tally
+    tally.files += 1
+    found = reconstruct(model_of(case), clock(SECONDS), case.declared)
+    if isinstance(found, Undetermined):
+        tally.undetermined += 1
+        return tally
+    _hold_values(case, found, tables, tally, f"values, seed {seed}")
+    return tally
+
+
+def _without_gaps(case: TableCase) -> list[Point]:
+    """Return the records of a table, with the least value of a column in place of a missing one."""
+    lowest = [values[0] for values in case.columns.values()]
+    return [
+        tuple(low if v != v else v for v, low in zip(case.domain[point], lowest, strict=True))
+        for point in case.points
+    ]
 
 
 def _hold(
@@ -480,6 +533,62 @@ def _hold(
             tally.counted += 1
             if not len(numbers) <= found.counts.filled <= counted:
                 tally.misses.append(f"{where}: {found.counts.filled} tables, are {len(numbers)}")
+
+
+MOST_REGROWN = 60
+"""Of files with more tables it is not tried which of them give the same file."""
+
+
+def _hold_values(
+    case: TableCase,
+    found: Reconstruction,
+    tables: Sequence[tuple[int, ...]],
+    tally: Tally,
+    where: str,
+) -> None:
+    """Hold what is proved of single values against all tables that give the same file when they are trained on."""
+    values = found.values
+    if values is None or len(tables) > MOST_REGROWN or case.learner is None:
+        return
+    key, alike = _file_key(case.trees), []
+    for table in tables:
+        places = np.repeat(np.arange(len(table)), table)
+        if len(set((places % 2).tolist())) < 2:
+            continue
+        trees = _forest(case, (places // 2).tolist(), (places % 2).tolist(), case.learner)
+        alike += [table] if _file_key(trees) == key else []
+    if not alike:
+        return  # the file is equal only where random numbers of the training are
+    columns = [
+        (list(case.columns).index(name), options.samples.numbers)  # type: ignore[attr-defined]
+        for factor in values.points.domain.factors
+        for name, options in factor.columns.items()
+    ]
+    place_of = {
+        tuple(
+            float(n[options[0]])
+            for (_, n), options in zip(columns, values.points.options_of(p), strict=True)
+        ): p
+        for p in range(len(values.cell))
+    }
+    by_point = np.array(alike).reshape(len(alike), -1, len(CLASSES))
+    summed = np.zeros((len(alike), *values.counts.low.shape), dtype=np.int64)
+    for point, numbers in zip(case.domain, by_point.transpose(1, 0, 2), strict=True):
+        place = place_of.get(tuple(float(point[n]) for n, _ in columns))
+        if place is not None:
+            summed[:, place] += numbers
+        elif numbers.any():
+            tally.misses.append(f"{where}: a single value with records is not among the points")
+    least = summed.min(axis=0)
+    if (values.counts.low > least).any() or (values.counts.high < summed.max(axis=0)).any():
+        tally.misses.append(f"{where}: a wrong proof of single values")
+    if found.whole_records > int(least.sum()):
+        tally.misses.append(f"{where}: too many whole records")
+    tally.of_values += 1
+    tally.every_value += int(least.sum())
+    tally.proved_values += int(values.counts.low.sum())
+    tally.whole += found.whole_records
+    tally.whole_by_counts += int(found.proved[found.is_whole].sum())
 
 
 def is_half_way(case: TableCase, table: Sequence[int]) -> bool:
@@ -645,10 +754,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--files", type=int, default=3000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--values", action="store_true", help="trees that compared all columns")
     given = parser.parse_args()
     total, seed = Tally(), given.seed
-    while total.files < given.files:
-        total.add(judge(seed))
+    judge_one = judge_values if given.values else judge
+    while (total.of_values if given.values else total.files) < given.files:
+        total.add(judge_one(seed))
         seed += 1
     for miss in total.misses:
         print("MISS", miss)
@@ -659,7 +770,9 @@ def main() -> None:
         f"({share:.1%}); tables counted right in {total.counted:,} files; {total.regrown:,} forests grown again; "
         f"thresholds say more than counts in {total.narrowed:,} files, and were used in {total.with_thresholds:,}; "
         f"cells generated one by one in {total.generated:,} files; "
-        f"of {total.of_some:,} records in cells beside others {total.proved_of_some:,} were proved"
+        f"of {total.of_some:,} records in cells beside others {total.proved_of_some:,} were proved; in "
+        f"{total.of_values:,} files with rules for single values, {total.proved_values:,} of {total.every_value:,} "
+        f"records with all values were proved, {total.whole:,} in place of {total.whole_by_counts:,} without them"
     )
     sys.exit(bool(total.misses))
 

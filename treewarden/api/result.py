@@ -23,7 +23,7 @@ from treewarden.api.requests import ArgumentError, FailedError, UndeterminedErro
 from treewarden.audit.exposures import with_levels
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.reading import Undetermined
-from treewarden.audit.reconstruction.cells import RebuiltPeople
+from treewarden.audit.reconstruction.people_rows import RebuiltPeople
 from treewarden.audit.result import Audit
 from treewarden.jobs.audit_request import FILE_SPECS, FLAG, GOING_ON
 from treewarden.jobs.inputs import known_as

@@ -381,5 +381,5 @@ def _tables(tables: int | str) -> str:
     if isinstance(tables, str):
         return "values are known as ranges; to prove more, give the public values of the columns (--domain)"
     if tables > LARGEST_SAID:
-        return f"about 10^{len(str(tables)) - 1} tables have the counts of the file"
-    return f"{count(tables)} tables have the counts of the file"
+        return f"at most about 10^{len(str(tables)) - 1} tables are consistent with the file"
+    return f"at most {count(tables)} tables are consistent with the file"

@@ -14,6 +14,7 @@ from treewarden.audit.population.forest import forest_of
 from treewarden.audit.population.population import build_population
 from treewarden.audit.progress import FOREVER
 from treewarden.audit.reconstruction import drawn_records, of_table
+from treewarden.audit.reconstruction import proved as proofs
 from treewarden.audit.reconstruction.cells import EQUAL_WEIGHTS
 from treewarden.audit.reconstruction.domain import DeclaredColumn, DeclaredDomain
 from treewarden.audit.reconstruction.of_model import SAMPLED, reconstruct
@@ -165,3 +166,14 @@ def test_a_wrong_proof_about_the_table_that_was_drawn_is_an_error(monkeypatch):
     with pytest.raises(WrongProofError):
         rebuilt(list(range(12)), grown())
     assert rebuilt(list(reversed(range(12))), grown()) is OTHER_TABLE
+
+
+def test_a_search_that_no_longer_decides_ends_before_its_time(monkeypatch):
+    forest = grown(n_estimators=3)
+    decided = proved(forest)
+    monkeypatch.setattr(proofs, "MOST_IDLE", 0.0)
+    ended = proved(forest)
+    assert decided.is_decided
+    assert not ended.is_decided
+    assert "the search was ended" in ended.counts.left[0]
+    assert ended.records_proved < decided.records_proved

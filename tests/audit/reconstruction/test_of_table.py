@@ -137,8 +137,8 @@ def test_a_table_without_the_counts_is_told():
 
 
 def test_a_wrong_proof_is_an_error_of_ours(monkeypatch):
-    def wrong(model, until, declared, training):
-        found = of_table_reconstruct(model, until, declared, training)
+    def wrong(*arguments, **options):
+        found = of_table_reconstruct(*arguments, **options)
         return replace(found, counts=replace(found.counts, low=found.counts.low + 1))
 
     of_table_reconstruct = of_model.reconstruct
