@@ -18,8 +18,10 @@ from treewarden.audit.progress import Clock
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IntArray
 from treewarden.ppdm_models.tree.tree import Criterion
 
-ROUNDS = 6
-"""The first tries single records, the others a partner for each cell, drawn at random."""
+PARTNERS = 5
+"""Drawn at random for each cell that no record alone moves."""
+PAIRED_TOGETHER = 400_000
+"""Pairs that are tried together: looking at each row takes most of the time, however many there are."""
 BASES = 6
 MOST_EXACT = 500
 """Changes of one row that floats cannot tell and that are counted exactly; of the others nothing is said."""
@@ -78,14 +80,18 @@ def change_many(facts: Facts, pool: WitnessPool, open_cells: BoolArray, clock: C
     for base in range(min(BASES, len(pool.tables))):
         table = pool.tables[base]
         checker = _Checker(facts, table)
-        for number in range(int(base < pool.changed), ROUNDS):
+        left = PARTNERS
+        while left:
             clock.check()
             cells = np.argwhere(open_cells & is_free[:, None] & (pool.low == pool.high))
-            changes = _alone(table, cells) if number == 0 else _paired(facts, table, cells, draw)
-            if not len(changes):
-                break
+            if left == PARTNERS and base >= pool.changed:
+                changes = _alone(table, cells)
+                pool.changed = base + 1
+            else:
+                times = min(left, max(1, PAIRED_TOGETHER // max(1, len(cells))))
+                changes = _paired(facts, table, np.repeat(cells, times, axis=0), draw)
+                left -= times
             _note(pool, base, changes.select(checker.allowed(changes, clock)))
-        pool.changed = max(pool.changed, base + 1)
 
 
 BLOCK_ENTRIES = 2_000_000
@@ -164,11 +170,14 @@ def _note(pool: WitnessPool, base: int, changes: TableChanges) -> None:
     np.minimum.at(pool.low, (second[both], other[both]), table[second, other][both] - 1)
     np.maximum.at(pool.high, (second[both], own[both]), table[second, own][both] + 1)
     pool.size += len(changes)
-    for number in np.flatnonzero(~both | (to == other)).tolist():
-        one, two = int(first[number]), int(second[number])
-        swap = Swap(one, int(own[number]), two if both[number] else None, int(to[number]))
-        pool.swaps.setdefault(one, (base, swap))
-        pool.swaps.setdefault(two, (base, swap))
+    # A pair of which one gets what the other has is a swap; of each profile the first is kept.
+    swaps = np.flatnonzero(~both | (to == other))
+    people, at = np.unique(np.stack([first, second], axis=1)[swaps].ravel(), return_index=True)
+    for position, number in zip(people.tolist(), swaps[at // 2].tolist(), strict=True):
+        if position not in pool.swaps:
+            partner = int(second[number]) if both[number] else None
+            swap = Swap(int(first[number]), int(own[number]), partner, int(to[number]))
+            pool.swaps[position] = (base, swap)
 
 
 class _Checker:
