@@ -106,6 +106,17 @@ def test_the_grown_tree_is_the_chosen_point_of_the_curve(folder, utility):
     assert "trained again in each fold" in document.repair.utility
 
 
+def test_a_tree_is_grown_from_a_table_whose_names_are_spelled_differently(folder):
+    table = pd.read_csv(folder / "people.csv", keep_default_na=False)
+    other = folder / "spelled.csv"
+    table.rename(columns={"age": "AGE", "ill": "Ill"}).to_csv(other, index=False)
+    output = folder / "spelled.pmml"
+    asked = ["--data", other, "--sensitive", "ill", "--policy", folder / "few.toml"]
+    outcome = run_command("repair", folder / "tree.pmml", *asked, "--grow", "-o", output)
+    assert outcome.exit_code == 0, outcome.output
+    assert run_command("audit", output, *asked).exit_code == 0
+
+
 def test_the_summary_says_that_a_grown_tree_passes_even_where_progress_is_quiet(folder):
     outcome = run_command("repair", *arguments(folder, "--grow", "-q", "-o", folder / "q.pmml"))
     assert outcome.exit_code == 0

@@ -36,6 +36,7 @@ from treewarden.policies.verdict import NEW_MODEL, PolicyVerdict
 from treewarden.ppdm_models.errors import RemedyError
 from treewarden.ppdm_models.files.convert import converted
 from treewarden.ppdm_models.files.fitted import open_fitted
+from treewarden.ppdm_models.tables.matching import matched
 from treewarden.ppdm_models.tables.table import Table
 from treewarden.ppdm_models.tree.column import CategoricalColumn
 from treewarden.ppdm_models.tree.tree import Feature, Task, Tree
@@ -76,8 +77,8 @@ def grown_file(
     if options.weights is not None or options.sampling_weights is not None:
         problem = "--grow needs one row per person; remove --grow, or the weights"
         raise RemedyError(model_name(request.model), problem)
+    request, table = _under_names_of(subject, request)
     name = subject.population.sensitive or model.target
-    table = read(request.data)
     inputs, numbers = feature_frame(table, model.features)
     is_of_classes = model.task is Task.CLASSIFICATION
     values = target_values(table, Feature(name, not is_of_classes, model.classes))
@@ -100,11 +101,9 @@ def grown_file(
             share(1 + len(scores), FOLDS + 1, "trees")
     data = converted(open_fitted(pipeline, target=name).model, target or "pmml")
     file = ModelBytes(data, model_name(request.model))
-    brief = replace(options, levels=False)  # the report adds them
+    brief = replace(request.options, levels=False)  # the report adds them
     with step("auditing the grown tree as its file"):
-        done = audit_file(
-            replace(request, model=file, data=table, policy=subject.pack, options=brief)
-        )
+        done = audit_file(replace(request, model=file, policy=subject.pack, options=brief))
     attempt = _attempt(subject, done, float(np.mean(scores)), utility)
     said = f"A tree of {leaves} leaves was grown under the policy{_worth(scores, scoring)}"
     if done.decision.verdict is not PolicyVerdict.PASS:
@@ -127,6 +126,23 @@ def _attempt(
     title = f"train a new tree of {tree.leaf_count} leaves under the policy"
     proposal = Proposal((NEW_MODEL,), title, tree, (), ())
     return RepairAttempt(NEW_MODEL, proposal, cost, done.audit, done.decision)
+
+
+def _under_names_of(subject: AuditInputs, request: Request) -> tuple[Request, Table]:
+    """Return the table with its columns under the names that the model has for them, and a request that says so.
+
+    Raises:
+        TreewardenError: the table cannot be read record by record, or lacks a column.
+    """
+    found = matched(
+        subject.tree,
+        read(request.data),
+        sensitive=subject.population.sensitive or None,
+        qi=request.options.qi,
+    )
+    sensitive = found.sensitive or request.options.sensitive
+    options = replace(request.options, sensitive=sensitive, qi=found.qi)
+    return replace(request, data=found.table, options=options), found.table
 
 
 def _worth(scores: Any, scoring: str) -> str:  # noqa: ANN401  # an array of scikit-learn's
@@ -249,8 +265,8 @@ def private_file(
     if options.weights is not None or options.sampling_weights is not None:
         problem = "--private needs one row per person; remove --private, or the weights"
         raise RemedyError(model_name(request.model), problem)
+    request, table = _under_names_of(subject, request)
     name = subject.population.sensitive or model.target
-    table = read(request.data)
     inputs, numbers = feature_frame(table, model.features)
     if bool(inputs[numbers].isna().to_numpy().any()):
         raise RemedyError(table.source, "a numeric column lacks values; leave such records out")
@@ -264,7 +280,7 @@ def private_file(
     data = converted(open_fitted(pipeline, target=name).model, target or "pmml")
     file = ModelBytes(data, model_name(request.model))
     with step("auditing the private tree as its file"):
-        done = audit_file(replace(request, model=file, data=table, policy=subject.pack))
+        done = audit_file(replace(request, model=file, policy=subject.pack))
     said = (
         f"A private tree with {2**DEPTH} leaves was trained. It spent epsilon = "
         f"{private_request.epsilon:g}; another run spends it again"
