@@ -118,8 +118,8 @@ def regrow(
     A tree without a split is never among them. Everything is fitted and looked at first, as that is quick beside an
     audit; what is left is compared by its cross-validated utility. Of that each audit goes twice as far down as the one
     before, until one passes; then those above it have their turn, until the time is up. With ``grow`` a tree grown
-    under the policy is one of them. Of a boosted model, leaf values of what does not pass are rounded in the time that
-    is left.
+    under the policy is one of them, and the last where it is worth less. Of a boosted model, leaf values of what does
+    not pass are rounded in the time that is left.
     """
     begun = time.monotonic()
     is_boosted = bool(boosting_library(final_of(estimator)[0]))
@@ -160,7 +160,12 @@ def regrow(
     found = tried[best] if best < len(waiting) else None
     if is_boosted:
         found = _rounded(failing, found, training, utility=utility, end=begun + seconds, step=step)
-    return (*broken, *(regrown for regrown, _ in failing), *([] if found is None else [found]))
+    shown = (*broken, *(regrown for regrown, _ in failing), *([] if found is None else [found]))
+    below = [pair for place, pair in enumerate(waiting) if pair[0].learner and place not in tried]
+    for regrown, subject in below:
+        with step(f"auditing the model trained with {regrown.name}"):
+            shown += (_audited(regrown, subject),)
+    return shown
 
 
 def _rounded(
@@ -377,6 +382,7 @@ class Offer:
     settings: Settings | None = None
     tried: tuple[Regrown, ...] = ()
     file: bytes | None = None
+    name: str = ""
 
 
 def offer(
@@ -423,7 +429,8 @@ def offer(
         file = best.file or _published(best.audited.subject.file, asked, step)
     done = best.audited
     assert done is not None
-    return Offer(best.estimator, done.audit, done.decision, best.settings, tried, file)
+    offered = Offer(best.estimator, done.audit, done.decision, best.settings, tried, file)
+    return replace(offered, name=best.name)
 
 
 def _can_be_fitted_again(estimator: object) -> bool:

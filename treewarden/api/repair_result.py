@@ -83,10 +83,9 @@ class Repair:
         said = with_keywords(self._repaired.repair.message)
         if self.suggestion is None:
             return said if self.is_found or not self.is_needed else f"{said} {self._advice}"
-        grown = self._offer.tried[-1]
         if self._repaired.file is not None:
-            return f"{said} Trained again with {grown.name}, the model passes too."
-        return f"Trained again with {grown.name}, the model passes. {said}"
+            return f"{said} Trained again with {self._offer.name}, the model passes too."
+        return f"Trained again with {self._offer.name}, the model passes. {said}"
 
     @property
     def _advice(self) -> str:

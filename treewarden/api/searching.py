@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from treewarden.api.auditing import audit
 from treewarden.api.frames import frame_of
-from treewarden.api.refits import final_of
+from treewarden.api.refits import boosting_library, final_of
 from treewarden.api.requests import (
     ArgumentError,
     FailedError,
@@ -25,6 +25,7 @@ from treewarden.api.requests import (
     say_of,
 )
 from treewarden.api.result import Result
+from treewarden.policies.verdict import PolicyVerdict
 from treewarden.ppdm_models.errors import KnowledgeError, PolicyError, TreewardenError
 
 if TYPE_CHECKING:
@@ -58,12 +59,14 @@ class Search:
     """The outcome of a search: the estimator that passes, fitted on all records, and its audit, or None.
 
     ``tried`` has all combinations, the highest score first. Combinations below the one that passes are not audited.
+    ``rounds_leaves`` says that a repair can round the leaf values of such models.
     """
 
     estimator: Any
     result: Result | None
     settings: Settings | None
     tried: Sequence[SearchedSettings]
+    rounds_leaves: bool = False
 
     @property
     def is_found(self) -> bool:
@@ -101,6 +104,8 @@ class Search:
             first = self.tried[0].problem if self.tried else ""
             best = f" (with the best score: {first})" if first else ""
             advice = "add larger leaves or smaller depths to the grid, or search with PolicyTreeClassifier"
+            if self.rounds_leaves:
+                advice += ", or give the fitted model to treewarden.repair, which also rounds its leaf values"
             raise FailedError("search", f"{problem}{best}; {advice}")
 
 
@@ -171,7 +176,8 @@ def search(
         if result is not None and result.passed:
             best = (model, result, settings)
     if best is None:
-        return Search(None, None, None, tuple(tried))
+        rounds = bool(boosting_library(final_of(estimator)[0]))
+        return Search(None, None, None, tuple(tried), rounds_leaves=rounds)
     return Search(*best, tuple(tried))
 
 
@@ -242,19 +248,31 @@ def _judged(
     sensitive: str | None,
     options: Options,
 ) -> tuple[Result | None, SearchedSettings]:
-    """Return the audit of a fitted model, None where none is possible or it has no split, and what came of it."""
+    """Return the audit of a fitted model, None where none is possible or it has no split, and what came of it.
+
+    No proofs are searched for of a model that fails without them, as it would with them.
+    """
     final = final_of(model)[0]
     leaves = int(final.get_n_leaves()) if hasattr(final, "get_n_leaves") else None
     if leaves == 1:
         return None, SearchedSettings(settings, score, "", leaves, NO_SPLIT)
-    asked: Any = {"levels": False, **options}
+    asked: Any = {"levels": False, "worlds": True, **options}
+    brief = {**asked, "worlds": False}
     try:
-        result = audit(model, data, sensitive=sensitive, policy=policy, **asked)
+        result = audit(model, data, sensitive=sensitive, policy=policy, **brief)
+        if result._decision.verdict is not PolicyVerdict.FAIL and asked["worlds"]:
+            result = audit(model, data, sensitive=sensitive, policy=policy, **asked)
     except (ArgumentError, PolicyError, KnowledgeError):
         raise  # it is of the call, and holds for every combination
     except TreewardenError as error:
         return None, SearchedSettings(settings, score, "UNDETERMINED", leaves, str(error))
-    lacks = ", ".join(dict.fromkeys(finding.clause for finding in result._decision.failing))
+    is_brief = result._decision.verdict is PolicyVerdict.FAIL
+    failing = [
+        each
+        for each in result._decision.failing
+        if not is_brief or each.verdict is PolicyVerdict.FAIL
+    ]
+    lacks = ", ".join(dict.fromkeys(finding.clause for finding in failing))
     problem = f"does not pass: {lacks}" if lacks else ""
     return result, SearchedSettings(settings, score, str(result.verdict), leaves, problem)
 

@@ -7,6 +7,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.tree import DecisionTreeClassifier
 
 import treewarden as tw
+from treewarden.api import searching
 from treewarden.learn import PolicyTreeClassifier
 
 INPUTS, TARGET = load_wine(return_X_y=True, as_frame=True)
@@ -36,6 +37,28 @@ def test_the_best_settings_that_pass_are_refitted_and_audited_on_all_records():
     assert found.score == table["score"][1]
     assert table["problem"][0].startswith("does not pass: ")
     found.raise_for_verdict()
+
+
+def test_proofs_are_searched_for_only_where_nothing_else_fails(monkeypatch):
+    asked = []
+
+    def audit(*arguments, **options):
+        result = tw.audit(*arguments, **options)
+        asked.append((options["worlds"], str(result.verdict)))
+        return result
+
+    monkeypatch.setattr(searching, "audit", audit)
+    found = searched(worlds=True, worlds_budget=1)
+    assert found.is_found
+    assert asked == [(False, "FAIL"), (False, "PASS"), (True, "PASS")]
+
+
+def test_a_boosted_model_that_no_settings_let_pass_is_told_that_a_repair_rounds():
+    package = pytest.importorskip("lightgbm")
+    model = package.LGBMClassifier(n_estimators=2, n_jobs=1, verbose=-1)
+    found = searched(model, {"min_child_samples": [1]})
+    with pytest.raises(tw.FailedError, match=r"treewarden.repair, which also rounds"):
+        found.raise_for_verdict()
 
 
 def test_a_tree_without_a_split_and_settings_that_cannot_be_fitted_never_count():
