@@ -4,6 +4,7 @@ import json
 import re
 import sys
 from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -14,11 +15,13 @@ from tests.kit.run import run_command
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.progress import silent
 from treewarden.jobs.audit_request import Request
+from treewarden.jobs.next_steps import train_again_step
 from treewarden.jobs.read_inputs import read_subject
 from treewarden.learn.replacement_trees import grown_file
 from treewarden.ppdm_models.errors import RemedyError
 from treewarden.ppdm_models.files.convert import converted
 from treewarden.ppdm_models.files.fitted import open_fitted
+from treewarden.ppdm_models.files.load import open_model
 from treewarden.reports.document.document import Document
 from treewarden.reports.document.packing import unpack
 from treewarden.reports.figures.curve import curve_of
@@ -158,3 +161,18 @@ def test_without_scikit_learn_that_is_said_before_anything_is_tried(folder, monk
     assert outcome.exit_code == 4
     assert f"{option[0]}: needs scikit-learn 1.6 or newer" in outcome.output
     assert "trying" not in outcome.output
+
+
+@pytest.mark.parametrize(
+    ("form", "words"),
+    [
+        ("rpart_json", "(minbucket)"),
+        ("r_forest_json", "min.bucket in ranger"),
+        ("pmml", "In Python"),
+    ],
+)
+def test_what_to_train_next_is_said_in_the_words_of_the_tool(folder, form, words):
+    model = open_model((folder / "tree.pmml").read_bytes(), "tree.pmml").model
+    step = train_again_step(replace(model, format=form))
+    assert words in step
+    assert ("treewarden.search" in step) == (form == "pmml")

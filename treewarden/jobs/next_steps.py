@@ -21,12 +21,13 @@ from treewarden.jobs.auditing import JudgedAudit
 from treewarden.policies.verdict import NEW_MODEL, FindingKind, PolicyVerdict
 from treewarden.ppdm_models.files.load import WRITTEN_SUFFIXES, formats
 from treewarden.ppdm_models.tables.counting.addresses import TableAddress
-from treewarden.ppdm_models.tree.ensemble import Ensemble, claims_privacy
+from treewarden.ppdm_models.tree.ensemble import Ensemble, Model, claims_privacy
 from treewarden.ppdm_models.tree.side_channels import Leak, kinds_of
 from treewarden.ppdm_models.tree.tree import Tree
 from treewarden.reports.building.steps import (
     OF_TABLES,
     OTHER_TABLES,
+    SETTINGS_OF,
     WRITTEN,
     files_step,
     lacks_target,
@@ -459,14 +460,22 @@ def repair_next_steps(
                 else []
             ),
             NextStep("See what each change still fails:", listing),
-            NextStep(
-                "Train a new model with larger leaves or fewer columns, and audit it. In Python, treewarden.search "
-                "tries settings and audits each (docs/search.md)."
-            ),
+            NextStep(train_again_step(subject.tree)),
         ]
     if written:
         steps.append(NextStep(f"Read the full report: {', '.join(map(str, written))}"))
     return tuple(steps)
+
+
+def train_again_step(model: Model) -> str:
+    """Return how another model may pass; by the name that R's packages have for the least people of a leaf."""
+    size = SETTINGS_OF.get(model.format)
+    if size is not None:
+        return f"Train a new model with larger leaves ({size}) or fewer columns, and audit it."
+    return (
+        "Train a new model with larger leaves or fewer columns, and audit it. In Python, treewarden.search tries "
+        "settings and audits each (docs/search.md)."
+    )
 
 
 def _report(request: Request, written: Sequence[Path], *, is_pass: bool) -> Iterator[NextStep]:
