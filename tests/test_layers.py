@@ -57,6 +57,7 @@ audit/ipopt
 audit/solver
 audit/workers/clusters
 audit/engine/time_budget.py
+audit/engine/problem.py
 audit/consistent_tables/facts
 audit/consistent_tables/proofs
 audit/consistent_tables/witnesses
@@ -284,6 +285,7 @@ LATE_IMPORTS = {
     "audit/constraints/policy_growth.py": {"treewarden.audit.facts.stopped_leaves"},
     "audit/constraints/split_choice.py": {"treewarden.audit.facts.node_candidates"},
     "audit/constraints/stopped_leaf.py": {"treewarden.audit.facts.stopped_leaves"},
+    "audit/engine/problem.py": {"scipy"},
     "audit/entropy/estimate.py": {"treewarden.audit.entropy.rounds"},
     "audit/entropy/problem.py": {
         "treewarden.audit.consistent_tables.proofs.propagate",

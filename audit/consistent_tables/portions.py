@@ -125,8 +125,8 @@ def _without_people(facts: Facts) -> Facts:
     """Return the facts without what no question needs: the columns of people, and arrays that splits were made of."""
     case = facts.case
     people = Population((), {}, case.population.counts, case.population.leaf, NOT_SAID)
-    splits = {node: tuple(map(_lean, found)) for node, found in facts.splits.items()}
-    return replace(facts, case=Case(case.tree, people, case.members, Knowledge()), splits=splits)
+    lean = facts.of_splits(_lean(split) for found in facts.splits.values() for split in found)
+    return replace(lean, case=Case(case.tree, people, case.members, Knowledge()))
 
 
 def _lean(split: AttributeSplits) -> AttributeSplits:

@@ -5,13 +5,13 @@ Of amounts it is what the people of a cell add up to.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import sparse
 
 from treewarden.audit.bounds import NO_ROW, ContradictionError, RowBounds
-from treewarden.audit.engine.problem import Amounts, IntegerCellRows, Problem
+from treewarden.audit.engine.problem import Amounts, IntegerCellRows, Problem, SpanRows
 from treewarden.audit.engine.time_budget import SECONDS_A_LOOK
 from treewarden.audit.progress import FOREVER, Clock
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
@@ -66,7 +66,15 @@ class Counts:
 
 
 def counts_of(rows: Problem) -> Counts:
-    """Return the rows over the numbers that they count; with two classes all are said of the second."""
+    """Return the rows over the numbers that they count; with two classes all are said of the second.
+
+    Raises:
+        ValueError: there are rows that no matrix holds.
+    """
+    if rows.exact is not None:
+        raise ValueError("rows of splits, which the tiers of one tree are for")
+    if isinstance(rows.matrix, SpanRows):
+        rows = replace(rows, matrix=rows.matrix.to_sparse())
     if rows.allowed is not None:
         return _counts_of_alternatives(rows, rows.allowed)
     is_of_two = rows.classes == 2

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from scipy import sparse
 
-from treewarden.audit.bounds import Bounds
+from treewarden.audit.bounds import Bounds, PositionSpan
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
+
+if TYPE_CHECKING:  # scipy takes as long to import as an audit of a small tree
+    from scipy import sparse
+
+    from treewarden.audit.facts.rows import Origin
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +35,7 @@ class IntegerCellRows:
         columns = self.matrix.indices.astype(np.int64) * width
         columns += np.repeat(self.output, np.diff(self.matrix.indptr))
         shape = (len(self.low), self.matrix.shape[1] * width)
-        matrix = sparse.csr_array((self.matrix.data, columns, self.matrix.indptr), shape=shape)
+        matrix = type(self.matrix)((self.matrix.data, columns, self.matrix.indptr), shape=shape)
         return IntegerCellRows(matrix, self.low, self.high, self.output)
 
     def fits(self, numbers: IntArray) -> bool:
@@ -39,18 +43,12 @@ class IntegerCellRows:
         total = self.matrix @ numbers
         return bool(((self.low <= total) & (total <= self.high)).all())
 
-    def fits_all(self, table: IntArray) -> bool:
-        """Whether a table (C, m) fulfils the rows over cells."""
-        each = self.matrix @ table
-        total = each[np.arange(len(self.output)), self.output]
-        return bool(((self.low <= total) & (total <= self.high)).all())
-
     def remaining_rows(
         self, places: IndexArray, fixed: IntArray
     ) -> Iterator[tuple[list[tuple[int, int]], int, int]]:
         """Yield what fixed numbers (C w,) leave of rows over those at ``places``: coefficients by place, and ends."""
         there = self.matrix @ fixed
-        matrix = sparse.csr_array(self.matrix[:, places])
+        matrix = self.matrix[:, places].tocsr()
         for row in range(len(self.low)):
             start, end = matrix.indptr[row], matrix.indptr[row + 1]
             weights = list(
@@ -89,6 +87,108 @@ class Amounts:
     margin: int = 0
 
 
+MOST_WEIGHT = 2**31
+MOST_SUM = 2**62
+"""Up to this, weight times records, sums of 64 bits are exact."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class IntegerRow:
+    """``low <= sum(weights * table[positions, classes]) <= high`` in whole numbers; ``node`` is the lowest above."""
+
+    node: int
+    positions: IndexArray
+    classes: IndexArray
+    weights: tuple[int, ...]
+    low: int
+    high: int
+    origin: Origin
+    _short: IntArray | None = field(default=None, init=False)
+    _most_records: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        # Most weights are 1 and -1, or hundredths of a survey, and their sums are asked for very often.
+        most = max(map(abs, self.weights), default=0)
+        if most <= MOST_WEIGHT:
+            object.__setattr__(self, "_short", np.array(self.weights, dtype=np.int64))
+            object.__setattr__(self, "_most_records", MOST_SUM // max(most, 1))
+
+    def value(self, table: IntArray, start: int = 0) -> int:
+        """Return the sum for a table whose first row is the profile at position ``start``."""
+        cells = table[self.positions - start, self.classes]
+        if self._short is not None and int(np.abs(cells).sum()) <= self._most_records:
+            return int(self._short @ cells)
+        return sum(w * x for w, x in zip(self.weights, cells.tolist(), strict=True))
+
+    def holds(self, table: IntArray, start: int = 0) -> bool:
+        """Return whether a table obeys the row."""
+        return self.low <= self.value(table, start) <= self.high
+
+    def holds_each(self, tables: IntArray, start: int = 0) -> BoolArray:
+        """Return which of some tables (K, S, m) obey the row, (K,)."""
+        cells = tables[:, self.positions - start, self.classes]
+        most = int(np.abs(cells).sum(axis=1).max(initial=0))
+        if self._short is None or most > self._most_records:
+            return np.array([self.holds(table, start) for table in tables], dtype=bool)
+        values = cells @ self._short
+        return np.asarray((values >= self.low) & (values <= self.high))
+
+
+class SplitComparisons(PositionSpan, Protocol):
+    """Rows of one node: no candidate split of an attribute is better than the chosen one. They compare impurities."""
+
+    @property
+    def node(self) -> int:
+        """The node whose split was chosen."""
+
+    def holds(self, tables: IntArray) -> BoolArray:
+        """Return whether each table (K, S, m) of the groups from ``start`` to before ``end`` obeys every row; exact."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ExactRows:
+    """Rows that no sparse matrix holds: coefficients of any size, and what compares impurities or two classes.
+
+    In leaf l the class ``label[l]`` leads each other class k by ``leads[l, k]`` people at least; -1 for no class.
+    """
+
+    label: IndexArray
+    leads: IntArray
+    lines: tuple[IntegerRow, ...] = ()
+    splits: tuple[SplitComparisons, ...] = ()
+
+    def without_leads(self, leaves: BoolArray | slice = slice(None)) -> ExactRows:
+        """Return the same where no class is known to lead in some leaves."""
+        label = self.label.copy()
+        label[leaves] = -1
+        return replace(self, label=label)
+
+
+@dataclass(frozen=True, slots=True)
+class SpanRows:
+    """A matrix (R, ``groups``) of ones for the groups from ``starts`` to before ``ends`` (R,)."""
+
+    starts: IndexArray
+    ends: IndexArray
+    groups: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Return as many rows and columns as the sparse matrix has."""
+        return len(self.starts), self.groups
+
+    def to_sparse(self) -> sparse.csr_array:
+        """Return the sparse matrix."""
+        from scipy import sparse  # as above
+
+        lengths = self.ends - self.starts
+        ends = np.concatenate([[0], np.cumsum(lengths)])
+        indices = np.arange(int(ends[-1])) + np.repeat(self.starts - ends[:-1], lengths)
+        return sparse.csr_array(
+            (np.ones(len(indices), dtype=np.int64), indices, ends), shape=self.shape
+        )
+
+
 ALL_PEOPLE = -1
 """The tree of a row that is about everybody of a release; its node is the number of the release."""
 NEW_PEOPLE = -2
@@ -117,6 +217,8 @@ class Problem:
     then there are three at least, the matrix is over all numbers of groups and alternatives taken flat,
     (R, C m), and ``output`` is of no use. ``prior`` (C, m) is how likely each is before the rows, which the estimate
     departs from; without it all are alike.
+
+    Of one tree ``matrix`` is ``SpanRows``, a row for each class of each leaf, and ``exact`` are the other rows.
     """
 
     matrix: sparse.csr_array
@@ -132,6 +234,7 @@ class Problem:
     amounts: Amounts | None = None
     allowed: BoolArray | None = None
     prior: FloatArray | None = None
+    exact: ExactRows | None = None
 
     def __post_init__(self) -> None:
         places = len(self.sizes) * (1 if self.allowed is None else self.classes)
@@ -139,7 +242,7 @@ class Problem:
             raise ValueError("rows and groups do not fit the matrix")
         if self.allowed is not None and self.classes < 3:
             raise ValueError("groups with alternatives of their own have three at least")
-        if (self.low > self.high).any():
+        if self.exact is None and (self.low > self.high).any():
             raise ValueError("a row that nothing can fulfil")
 
     @property
@@ -158,7 +261,7 @@ class Problem:
     def select(self, rows: IndexArray | BoolArray) -> Problem:
         """Return the same with some of the rows."""
         parts: dict[str, Any] = {name: getattr(self, name)[rows] for name in ROW_COLUMNS}
-        return replace(self, matrix=sparse.csr_array(self.matrix[rows]), **parts)
+        return replace(self, matrix=self.matrix[rows], **parts)
 
     def stacked(self, added: Problem) -> Problem:
         """Return the same with the rows of another one over the same groups."""
@@ -166,6 +269,8 @@ class Problem:
             name: np.concatenate([getattr(self, name), getattr(added, name)])
             for name in ROW_COLUMNS
         }
+        from scipy import sparse  # as above
+
         matrix = sparse.vstack([self.matrix, added.matrix], format="csr")
         return replace(self, matrix=sparse.csr_array(matrix), **parts)
 

@@ -122,7 +122,8 @@ OTHER_WAY_ROUND = "its leaf values match the labels in reverse: the two classes 
 def problem_with(rows: Problem, truth: IntArray) -> str:
     """Return why the rows cannot be of these people, whose true values (C, m) are known; "" where they can."""
     if not len(breaking(rows, truth)):
-        return "" if rows.scaled is None or rows.scaled.fits_all(truth) else OTHER_LABELS
+        scaled = None if rows.scaled is None else rows.scaled.over(rows.classes)
+        return "" if scaled is None or scaled.fits(truth.reshape(-1)) else OTHER_LABELS
     if rows.classes == 2 and not len(breaking(rows, truth[:, ::-1])):
         return OTHER_WAY_ROUND
     return OTHER_LABELS

@@ -6,10 +6,11 @@ Profiles stand in the order of the leaves (``Members.order``), so that the profi
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,7 @@ from treewarden.audit.consistent_tables.facts.splits import (
     split_of,
     tightened,
 )
+from treewarden.audit.engine.problem import ExactRows, IntegerRow, Problem, SpanRows
 from treewarden.audit.facts.rows import (
     COUNT_TOLERANCE_RECORDS,
     MISSING,
@@ -30,13 +32,12 @@ from treewarden.audit.facts.rows import (
     Grouping,
     LeafMass,
     Linear,
-    Origin,
     SplitFamily,
 )
 from treewarden.audit.progress import FOREVER, Clock
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.system.system import System
-from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray, distinct
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray, distinct
 from treewarden.ppdm_models.tree.column import number_text
 from treewarden.ppdm_models.tree.predicate import features_of
 from treewarden.ppdm_models.tree.tree import Tree
@@ -84,70 +85,91 @@ def _chosen(case: Case, node: int) -> str:
 
 MOST_RECORDS = 2**52
 """Above this a count read as a float may not be whole."""
-MOST_WEIGHT = 2**31
-MOST_SUM = 2**62
-"""Up to this, weight times records, sums of 64 bits are exact."""
+Row = TypeVar("Row", IntegerRow, AttributeSplits)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class IntegerRow:
-    """``low <= sum(weights * table[positions, classes]) <= high`` in whole numbers; ``node`` is the lowest above."""
-
-    node: int
-    positions: IndexArray
-    classes: IndexArray
-    weights: tuple[int, ...]
-    low: int
-    high: int
-    origin: Origin
-    _short: IntArray | None = field(default=None, init=False)
-    _most_records: int = field(default=0, init=False)
-
-    def __post_init__(self) -> None:
-        # Most weights are 1 and -1, or hundredths of a survey, and their sums are asked for very often.
-        most = max(map(abs, self.weights), default=0)
-        if most <= MOST_WEIGHT:
-            object.__setattr__(self, "_short", np.array(self.weights, dtype=np.int64))
-            object.__setattr__(self, "_most_records", MOST_SUM // max(most, 1))
-
-    def value(self, table: IntArray, start: int = 0) -> int:
-        """Return the sum for a table whose first row is the profile at position ``start``."""
-        cells = table[self.positions - start, self.classes]
-        if self._short is not None and int(np.abs(cells).sum()) <= self._most_records:
-            return int(self._short @ cells)
-        return sum(w * x for w, x in zip(self.weights, cells.tolist(), strict=True))
-
-    def holds(self, table: IntArray, start: int = 0) -> bool:
-        """Return whether a table obeys the row."""
-        return self.low <= self.value(table, start) <= self.high
-
-    def holds_each(self, tables: IntArray, start: int = 0) -> BoolArray:
-        """Return which of some tables (K, S, m) obey the row, (K,)."""
-        cells = tables[:, self.positions - start, self.classes]
-        most = int(np.abs(cells).sum(axis=1).max(initial=0))
-        if self._short is None or most > self._most_records:
-            return np.array([self.holds(table, start) for table in tables], dtype=bool)
-        values = cells @ self._short
-        return np.asarray((values >= self.low) & (values <= self.high))
+def _by_node(rows: Iterable[Row]) -> dict[int, tuple[Row, ...]]:
+    found: dict[int, list[Row]] = {}
+    for row in rows:
+        found.setdefault(row.node, []).append(row)
+    return {node: tuple(integer_rows) for node, integer_rows in found.items()}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Facts:
-    """Everything that a world must obey. ``counts`` (P,) and tables are in position order; ``order`` maps to profiles.
+    """One tree's ``problem``, everything that a world must obey, and where its rows are in the tree.
 
-    ``splits`` and ``lines`` are by node, ``places`` by the node where records stop. ``strict`` says that the learner
-    takes the first of equally good splits.
+    Groups are profiles in position order, ``order`` maps positions to profiles. ``strict`` says that the learner takes
+    the first of equally good splits.
     """
 
     case: Case
     strict: bool
     order: IndexArray
-    counts: IntArray
-    classes: int
-    places: dict[int, StoppingPlace]
-    splits: dict[int, tuple[AttributeSplits, ...]]
-    lines: dict[int, tuple[IntegerRow, ...]]
+    problem: Problem
     notes: tuple[str, ...] = ()
+
+    @property
+    def counts(self) -> IntArray:
+        """The records of each position, (P,)."""
+        return self.problem.sizes
+
+    @property
+    def classes(self) -> int:
+        """The number of classes."""
+        return self.problem.classes
+
+    @property
+    def exact(self) -> ExactRows:
+        """The rows beside those of leaves."""
+        assert self.problem.exact is not None
+        return self.problem.exact
+
+    @cached_property
+    def starts(self) -> IndexArray:
+        """Where the positions of each leaf begin, (L,)."""
+        return np.asarray(self.problem.matrix.starts[:: self.classes])
+
+    @cached_property
+    def ends(self) -> tuple[IntArray, IntArray]:
+        """The least and the greatest count of each class of each leaf, (L, m)."""
+        low, high = self.problem.low, self.problem.high
+        return low.reshape(-1, self.classes), high.reshape(-1, self.classes)
+
+    @cached_property
+    def leaf_numbers(self) -> IndexArray:
+        """The number of each position's leaf, (P,)."""
+        return np.repeat(np.arange(len(self.starts)), np.diff(self.starts, append=len(self.counts)))
+
+    @cached_property
+    def places(self) -> dict[int, StoppingPlace]:
+        """What is known of each leaf, by its node."""
+        columns = [
+            self.problem.nodes[:: self.classes],
+            self.starts,
+            np.append(self.starts[1:], len(self.counts)),
+            np.add.reduceat(self.counts, self.starts),
+            *self.ends,
+            self.exact.label,
+            self.exact.leads,
+        ]
+        rows = zip(*(column.tolist() for column in columns), strict=True)
+        return {row[0]: StoppingPlace(*row) for row in rows}
+
+    @cached_property
+    def splits(self) -> dict[int, tuple[AttributeSplits, ...]]:
+        """The choices of splits, by node."""
+        return _by_node(split for split in self.exact.splits if isinstance(split, AttributeSplits))
+
+    @cached_property
+    def lines(self) -> dict[int, tuple[IntegerRow, ...]]:
+        """The rows across leaves, by the lowest node above all of their people."""
+        return _by_node(self.exact.lines)
+
+    def of_splits(self, splits: Iterable[AttributeSplits]) -> Facts:
+        """Return the facts with these rows of splits."""
+        exact = replace(self.exact, splits=tuple(splits))
+        return replace(self, problem=replace(self.problem, exact=exact))
 
     @property
     def tree(self) -> Tree:
@@ -190,7 +212,7 @@ def facts_of(system: System, strict: bool = False, clock: Clock = FOREVER) -> Fa
 
 def without_splits(system: System, strict: bool = False) -> Facts | Undetermined:
     """Return the facts of a system but for the choice of its splits, which take far longer to arrange."""
-    case = system.case
+    case, m = system.case, len(system.case.tree.classes)
     counts = case.population.counts
     if len(counts) == 0 or not counts.sum():
         return Undetermined("the table has no records")
@@ -202,20 +224,28 @@ def without_splits(system: System, strict: bool = False) -> Facts | Undetermined
     position = _positions(order)
     whole = np.rint(counts[order]).astype(np.int64)
     places, notes = _places(system, whole)
-    lines: dict[int, list[IntegerRow]] = {}
-    for row in system.across:
-        line = _line(case, row, position)
-        lines.setdefault(line.node, []).append(line)
-    return Facts(
-        case=case,
-        strict=strict,
-        order=order,
-        counts=whole,
-        classes=len(case.tree.classes),
-        places=places,
-        splits={},
-        lines={node: tuple(integer_rows) for node, integer_rows in lines.items()},
-        notes=tuple(notes),
+    lines = tuple(_line(case, row, position) for row in system.across)
+    return Facts(case, strict, order, _problem(places, lines, whole, m), tuple(notes))
+
+
+def _problem(
+    places: Sequence[StoppingPlace], lines: tuple[IntegerRow, ...], counts: IntArray, classes: int
+) -> Problem:
+    """Return a row for each class of each leaf, and the rows across leaves."""
+    starts, ends, nodes = np.repeat(
+        np.array([(place.start, place.end, place.node) for place in places]).T, classes, axis=1
+    )
+    label, leads = (np.array([getattr(p, name) for p in places]) for name in ("label", "leads"))
+    return Problem(
+        matrix=SpanRows(starts, ends, len(counts)),
+        low=np.array([place.low for place in places], dtype=np.int64).ravel(),
+        high=np.array([place.high for place in places], dtype=np.int64).ravel(),
+        output=np.tile(np.arange(classes), len(places)),
+        trees=np.zeros(len(starts), dtype=np.intp),
+        nodes=nodes,
+        sizes=counts,
+        classes=classes,
+        exact=ExactRows(label, leads, lines),
     )
 
 
@@ -233,46 +263,38 @@ def with_splits(facts: Facts, system: System, clock: Clock = FOREVER) -> Facts:
         OutOfTimeError: the budget is used up.
     """
     case, position = facts.case, _positions(facts.order)
-    splits: dict[int, list[AttributeSplits]] = {}
+    splits: list[AttributeSplits] = []
     chosen_splits: dict[tuple[int, int, bool], ChosenSplit] = {}
-    places = sorted(facts.places.values(), key=_start)
+    places = list(facts.places.values())
     for split_family in system.families:
         clock.check()
         # All families of a node share the array that says how it was parted.
         key = split_family.node, id(split_family.chosen), split_family.weights is None
         if key not in chosen_splits:
             here = facts.span(split_family.node)
-            first, last = (bisect_left(places, end, key=_start) for end in (here.start, here.stop))
+            first, last = np.searchsorted(facts.starts, (here.start, here.stop))
             chosen_splits[key] = chosen_of(split_family, position, places[first:last])
         for family, is_strict in parted(case, split_family, facts.strict):
-            split = split_of(family, chosen_splits[key], facts.counts, is_strict)
-            splits.setdefault(split_family.node, []).append(split)
-    return replace(facts, splits={node: tuple(found) for node, found in splits.items()})
-
-
-def _start(place: StoppingPlace) -> int:
-    return place.start
+            splits.append(split_of(family, chosen_splits[key], facts.counts, is_strict))
+    return facts.of_splits(splits)
 
 
 def with_class_counts(facts: Facts, table: IntArray) -> Facts:
     """Return the facts with every place's class counts known to be those of a table (P, m)."""
-    places = {}
-    for node, place in facts.places.items():
-        totals = tuple(table[place.start : place.end].sum(axis=0).tolist())
-        places[node] = replace(
-            place, low=totals, high=totals, label=None, margin=0, before=frozenset()
-        )
-    return replace(facts, places=places)
+    totals = np.add.reduceat(table, facts.starts).ravel()
+    problem = replace(facts.problem, low=totals, high=totals, exact=facts.exact.without_leads())
+    return replace(facts, problem=problem)
 
 
-def _places(system: System, counts: IntArray) -> tuple[dict[int, StoppingPlace], list[str]]:
+def _places(system: System, counts: IntArray) -> tuple[list[StoppingPlace], list[str]]:
+    """Return what is known of each leaf, in the order of positions."""
     case, m = system.case, len(system.case.tree.classes)
-    stopping_places, notes = {}, []
+    stopping_places, notes = [], []
     for node in np.unique(case.population.leaf).tolist():
         start, end = int(case.members.start[node]), int(case.members.own_end[node])
         records = int(counts[start:end].sum())
         low, high = [0] * m, [records] * m
-        label, margin, before = None, 0, frozenset[int]()
+        label, leads = -1, [0] * m
         for leaf_mass in system.ends.get(node, ()):
             ends, note = _whole_ends(leaf_mass)
             low[leaf_mass.klass] = max(low[leaf_mass.klass], ends[0])
@@ -281,21 +303,11 @@ def _places(system: System, counts: IntArray) -> tuple[dict[int, StoppingPlace],
         lead = system.leads.get(node)
         if lead is not None:
             label, margin = lead.label, math.ceil(lead.margin - COUNT_TOLERANCE_RECORDS)
-            before = frozenset(lead.before)
-        stopping_places[node] = tightened(
-            StoppingPlace(
-                node=node,
-                start=start,
-                end=end,
-                records=records,
-                low=low,
-                high=high,
-                label=label,
-                margin=margin,
-                before=before,
-            )
+            leads = [margin + (klass in lead.before) for klass in range(m)]
+        stopping_places.append(
+            tightened(StoppingPlace(node, start, end, records, low, high, label=label, leads=leads))
         )
-    return stopping_places, notes
+    return sorted(stopping_places, key=lambda place: place.start), notes
 
 
 def _whole_ends(row: LeafMass) -> tuple[tuple[int, int], str]:

@@ -27,23 +27,18 @@ def with_intervals(facts: Facts, clock: Clock = FOREVER) -> Facts:
     Raises:
         OutOfTimeError: the budget is used up.
     """
-    every = [split for found in facts.splits.values() for split in found if _is_interval(split)]
+    splits = [split for found in facts.splits.values() for split in found]
+    every = [split for split in splits if _is_interval(split)]
     ends: dict[int, tuple[IntArray, IntArray]] = {}
     for criterion in Criterion:
         some = [split for split in every if split.criterion is criterion]
         for few in _in_parts(some):
             clock.check()
             ends |= zip(map(id, few), _ends(criterion, few, clock), strict=True)
-    splits = {
-        node: tuple(
-            replace(split, low=ends[id(split)][0], high=ends[id(split)][1])
-            if id(split) in ends
-            else split
-            for split in found
-        )
-        for node, found in facts.splits.items()
-    }
-    return replace(facts, splits=splits)
+    for number, split in enumerate(splits):
+        if id(split) in ends:
+            splits[number] = replace(split, low=ends[id(split)][0], high=ends[id(split)][1])
+    return facts.of_splits(splits)
 
 
 def _in_parts(splits: list[AttributeSplits]) -> Iterator[list[AttributeSplits]]:
@@ -131,7 +126,11 @@ def _ends(
     top = np.minimum(every.left, every.first)
     peak = np.rint(every.left * (every.first / every.records)).astype(np.int64)
     peak = np.clip(peak, bottom, top)
-    low, high = _bisect(every, bottom, peak), _bisect(every, top, peak)
+
+    def fits(count: IntArray) -> BoolArray:
+        return np.asarray(every.over(count) <= 0)
+
+    low, high = _last(fits, bottom, peak), _last(fits, top, peak)
     sure = _is_sure(every, low, bottom, -1) & _is_sure(every, high, top, 1)
     begin = 0
     for split in splits:
@@ -150,17 +149,6 @@ def _is_sure(every: _SplitCandidates, end: IntArray, last: IntArray, step: int) 
     here = -every.over(end) > every.doubt
     further = every.over(np.where(end == last, end, end + step))
     return np.asarray(here & ((end == last) | (further > every.doubt)))
-
-
-def _bisect(every: _SplitCandidates, outside: IntArray, inside: IntArray) -> IntArray:
-    """Return, in floats, the count nearest to ``outside`` that is allowed, towards ``inside``."""
-    good_outside = every.over(outside) <= 0
-    bad, good = outside.copy(), inside.copy()
-    while (np.abs(good - bad) > 1).any():
-        middle = bad + (good - bad) // 2
-        allowed = every.over(middle) <= 0
-        good, bad = np.where(allowed, middle, good), np.where(allowed, bad, middle)
-    return np.asarray(np.where(good_outside, outside, good))
 
 
 def _exact_ends(split: AttributeSplits, first: int, candidate: int) -> tuple[int, int]:

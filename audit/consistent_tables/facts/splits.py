@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import TYPE_CHECKING
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 class StoppingPlace:
     """A node where records stop, its positions [start, end), its records, and what is known of its class counts.
 
-    ``label`` leads every other class by ``margin`` records, where it is known, and those of ``before`` by one more.
+    ``label`` leads every other class by ``leads`` (m,) records; -1 where no class is known to lead.
     """
 
     node: int
@@ -38,13 +38,8 @@ class StoppingPlace:
     records: int
     low: Sequence[int]
     high: Sequence[int]
-    label: int | None = None
-    margin: int = 0
-    before: frozenset[int] = frozenset()
-
-    def lead(self, klass: int) -> int:
-        """Return by how many records the label leads another class at least."""
-        return self.margin + (klass in self.before)
+    label: int = -1
+    leads: Sequence[int] = ()
 
     @property
     def is_fixed(self) -> bool:
@@ -61,9 +56,8 @@ class StoppingPlace:
     def holds(self, totals: IntArray) -> BoolArray:
         """Return whether class totals, shape (..., m), are among those that the place allows."""
         inside = (totals >= np.array(self.low)) & (totals <= np.array(self.high))
-        if self.label is not None and not self.is_fixed:
-            leads = np.array([self.lead(klass) for klass in range(len(self.low))])
-            lead = totals[..., [self.label]] - totals - leads
+        if self.label >= 0 and not self.is_fixed:
+            lead = totals[..., [self.label]] - totals - np.array(self.leads)
             lead[..., self.label] = 0
             inside &= lead >= 0
         return np.asarray(inside.all(axis=-1))
@@ -75,13 +69,13 @@ def tightened(place: StoppingPlace) -> StoppingPlace:
     size = len(low)
     while True:
         before = (*low, *high)
-        if place.label is not None:
+        if place.label >= 0:
             label = place.label
-            leads = sum(place.lead(klass) for klass in range(size) if klass != label)
+            leads = sum(place.leads) - place.leads[label]
             low[label] = max(low[label], -(-(place.records + leads) // size))
             for klass in range(size):
                 if klass != label:
-                    margin = place.lead(klass)
+                    margin = place.leads[klass]
                     half = (place.records - margin) // 2
                     high[klass] = min(high[klass], high[label] - margin, half)
                     low[label] = max(low[label], low[klass] + margin)
@@ -137,28 +131,18 @@ class PositionPartition:
         from scipy.sparse import csc_matrix  # heavy: for large nodes only
 
         size = len(self.of)
-        entries = _ones(size), self.of, _counting(size + 1)
+        entries = _shared(np.ones, size), self.of, _shared(np.arange, size + 1)
         return csc_matrix(entries, shape=(len(self.starts), size))
 
 
-def _ones(size: int) -> ShortArray:
-    """Return so many ones, which all partitions share."""
-    return _some_ones(1 << (size - 1).bit_length())[:size]
+def _shared(make: Callable[..., ShortArray], size: int) -> ShortArray:
+    """Return the first so many of ones, or of numbers from 0 on, which all partitions share."""
+    return _made(make, 1 << (size - 1).bit_length())[:size]
 
 
 @cache
-def _some_ones(size: int) -> ShortArray:
-    return np.ones(size, dtype=np.int32)
-
-
-def _counting(size: int) -> ShortArray:
-    """Return so many numbers from 0 on, which all partitions share."""
-    return _some_numbers(1 << (size - 1).bit_length())[:size]
-
-
-@cache
-def _some_numbers(size: int) -> ShortArray:
-    return np.arange(size, dtype=np.int32)
+def _made(make: Callable[..., ShortArray], size: int) -> ShortArray:
+    return make(size, dtype=np.int32)
 
 
 def n_log_n(counts: NumberArray) -> FloatArray:

@@ -47,18 +47,16 @@ def closed_form(facts: Facts) -> CellBounds:
     Raises:
         ContradictionError: a place's numbers cannot be.
     """
-    size = facts.counts[:, None]
-    low = np.zeros((len(facts.counts), facts.classes), dtype=np.int64)
-    high = low.copy()
     for place in facts.places.values():
-        here = slice(place.start, place.end)
         if not place.is_possible:
             where = facts.tree.where(facts.tree.nodes[place.node])
             raise ContradictionError(
                 f"{where}: no class counts of {place.records} records fit what it says"
             )
-        high[here] = np.minimum(size[here], np.array(place.high, dtype=np.int64))
-        low[here] = np.array(place.low, dtype=np.int64) - (place.records - size[here])
+    size, leaf = facts.counts[:, None], facts.leaf_numbers
+    least, most = facts.ends
+    high = np.minimum(size, most[leaf])
+    low = least[leaf] - (np.add.reduceat(size, facts.starts)[leaf] - size)
     rest = size - (high.sum(axis=1, keepdims=True) - high)
     return CellBounds(np.maximum(np.maximum(low, rest), 0), high)
 
@@ -73,13 +71,11 @@ def spread(facts: Facts, bounds: CellBounds) -> bool:
     size = facts.counts[:, None]
     new_low = size - (high.sum(axis=1, keepdims=True) - high)
     new_high = size - (low.sum(axis=1, keepdims=True) - low)
-    places = sorted(facts.places.values(), key=lambda place: place.start)
-    starts = [place.start for place in places]  # they stand one after the other, without a gap
-    number = np.repeat(np.arange(len(places)), [place.end - place.start for place in places])
-    least = np.array([place.low for place in places]) - np.add.reduceat(high, starts, axis=0)
-    most = np.array([place.high for place in places]) - np.add.reduceat(low, starts, axis=0)
-    np.maximum(new_low, least[number] + high, out=new_low)
-    np.minimum(new_high, most[number] + low, out=new_high)
+    leaf, (least, most) = facts.leaf_numbers, facts.ends
+    least = least - np.add.reduceat(high, facts.starts, axis=0)
+    most = most - np.add.reduceat(low, facts.starts, axis=0)
+    np.maximum(new_low, least[leaf] + high, out=new_low)
+    np.minimum(new_high, most[leaf] + low, out=new_high)
     moved = False
     for position, klass in np.argwhere(new_low > low).tolist():
         why = _source(bounds, position, _place(facts, position))

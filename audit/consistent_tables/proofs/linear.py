@@ -6,8 +6,8 @@ computed anew in exact arithmetic and only that counts as a proof.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -46,19 +46,13 @@ class IntegerRows:
     weights: list[IntArray] = field(default_factory=list)
     built: csr_matrix | None = None
 
-    def copy(self) -> IntegerRows:
-        """Return the same rows, to add others to."""
-        return IntegerRows(
-            m=self.m,
-            start=self.start,
-            counts=self.counts,
-            says=list(self.says),
-            low=list(self.low),
-            high=list(self.high),
-            columns=list(self.columns),
-            weights=list(self.weights),
-            built=self.built,
-        )
+    def select(self, numbers: Sequence[int]) -> IntegerRows:
+        """Return some of the rows, to add others to."""
+        parts: dict[str, Any] = {}
+        for name in ("says", "low", "high", "columns", "weights"):
+            column = getattr(self, name)
+            parts[name] = [column[k] for k in numbers]
+        return replace(self, **parts, built=None)
 
     def add(self, rows: Iterable[CellRow]) -> bool:
         """Add rows; return whether there were any new ones that say anything."""

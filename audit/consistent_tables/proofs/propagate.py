@@ -44,7 +44,7 @@ def propagate(facts: Facts, bounds: CellBounds, clock: Clock, *, alone: bool = F
         OutOfTimeError: the budget is used up.
     """
     ends = (bounds.low.copy(), bounds.high.copy()) if alone else (bounds.low, bounds.high)
-    leaves, began = _StoppingPlaces(facts), bounds.moves
+    began = bounds.moves
     for _ in range(1 if alone else MOST_ROUNDS):
         moved = not alone and spread(facts, bounds)
         for found in facts.splits.values():
@@ -59,19 +59,9 @@ def propagate(facts: Facts, bounds: CellBounds, clock: Clock, *, alone: bool = F
                 if not bounds.is_new(split):
                     continue
                 bounds.looked[split] = began if alone else bounds.moves
-                moved |= _apply(facts, bounds, split, _reach(leaves, split, ends))
+                moved |= _apply(facts, bounds, split, _reach(facts, split, ends))
         if not moved:
             return
-
-
-class _StoppingPlaces:
-    """The places where records stop, in the order of positions, with their class counts."""
-
-    def __init__(self, facts: Facts) -> None:
-        places = sorted(facts.places.values(), key=lambda place: place.start)
-        self.start = np.array([place.start for place in places])
-        self.number = np.repeat(np.arange(len(places)), [p.end - p.start for p in places])
-        self.totals = np.array([place.low for place in places], dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,15 +84,13 @@ class _SideBounds:
     most: IntArray
 
 
-def _reach(
-    leaves: _StoppingPlaces, split: AttributeSplits, ends: tuple[IntArray, IntArray]
-) -> _SideBounds:
+def _reach(facts: Facts, split: AttributeSplits, ends: tuple[IntArray, IntArray]) -> _SideBounds:
     sides, here = sides_of(split), slice(split.start, split.end)
-    first = int(leaves.number[split.start])
-    leaf = leaves.number[here] - first
+    first = int(facts.leaf_numbers[split.start])
+    leaf = facts.leaf_numbers[here] - first
     number = int(leaf[-1]) + 1
     those, classes = slice(first, first + number), slice(None if split.low is None else 1)
-    starts, totals = leaves.start[those] - split.start, leaves.totals[those, classes]
+    starts, totals = facts.starts[those] - split.start, facts.ends[0][those, classes]
     mine = ends[0][here, classes].copy(), ends[1][here, classes].copy()
     group = split.bins.of.astype(np.intp) * number + leaf
     lows, highs = (_sums(group, end, split.bin_count * number) for end in mine)

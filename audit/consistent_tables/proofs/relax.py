@@ -95,7 +95,8 @@ class Scope:
     met: dict[Ref, None] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.rows = self.learned.rows_of_facts(self.facts, self.node).copy()
+        plain = self.learned.rows_of_facts(self.facts, self.node)
+        self.rows = plain.select(range(len(plain.low)))
         self.lines = dict.fromkeys(self.learned.lines.get(self.node, ()))
         self.met = dict.fromkeys(self.learned.met.get(self.node, ()))
         self.rows.add(interval_row(self.facts, *split_at(self.facts, each)) for each in self.lines)
@@ -249,17 +250,7 @@ def _proves(scope: Scope, proof: Proof, says: Sequence[str], clock: Clock) -> bo
 
 def _only(rows: IntegerRows, says: set[str]) -> IntegerRows:
     """Return the rows of these names, and those that have none."""
-    kept = [k for k, said in enumerate(rows.says) if not said or said in says]
-    return IntegerRows(
-        m=rows.m,
-        start=rows.start,
-        counts=rows.counts,
-        says=[rows.says[k] for k in kept],
-        low=[rows.low[k] for k in kept],
-        high=[rows.high[k] for k in kept],
-        columns=[rows.columns[k] for k in kept],
-        weights=[rows.weights[k] for k in kept],
-    )
+    return rows.select([k for k, said in enumerate(rows.says) if not said or said in says])
 
 
 # Branch and bound, for a question that the linear relaxation does not decide: a proof closes every branch.

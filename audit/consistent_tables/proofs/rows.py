@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from treewarden.audit.bounds import CellBounds
-from treewarden.audit.consistent_tables.facts.facts import Facts, IntegerRow, would_have_split
+from treewarden.audit.consistent_tables.facts.facts import Facts, would_have_split
 from treewarden.audit.consistent_tables.facts.splits import AttributeSplits
+from treewarden.audit.engine.problem import IntegerRow
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
 from treewarden.ppdm_models.tree.tree import Criterion
 
@@ -50,10 +51,10 @@ def fact_rows(facts: Facts, node: int) -> Iterator[CellRow]:
         ones = np.ones(len(rows), dtype=np.int64)
         for klass in range(m):
             yield CellRow(rows * m + klass, ones, int(place.low[klass]), int(place.high[klass]))
-        if place.label is not None and not place.is_fixed:
+        if place.label >= 0 and not place.is_fixed:
             for klass in set(range(m)) - {place.label}:
                 cells = np.concatenate([rows * m + place.label, rows * m + klass])
-                yield CellRow(cells, np.concatenate([ones, -ones]), place.lead(klass), None)
+                yield CellRow(cells, np.concatenate([ones, -ones]), place.leads[klass], None)
     below = {step.index for step in facts.tree.below(node)}
     for above, lines in facts.lines.items():
         for line in lines if above in below else ():
@@ -181,21 +182,17 @@ def branch_ends(
     facts: Facts, split: AttributeSplits, rows: BoolArray, low: IntArray, high: IntArray
 ) -> tuple[IntArray, IntArray]:
     """Return the ends of each class's count in a branch; a place that lies in it whole gives its own."""
-    least, most = low[rows].sum(axis=0), high[rows].sum(axis=0)
-    in_places_low, in_places_high = np.zeros_like(least), np.zeros_like(most)
-    for place in facts.places.values():
-        if not split.start <= place.start < split.end:
-            continue
-        inside = rows[place.start - split.start : place.end - split.start]
-        span = slice(place.start - split.start, place.end - split.start)
-        if inside.all():
-            in_places_low += np.array(place.low, dtype=np.int64)
-            in_places_high += np.array(place.high, dtype=np.int64)
-        elif inside.any():
-            in_places_low += low[span][inside].sum(axis=0)
-            top = np.minimum(high[span][inside].sum(axis=0), np.array(place.high, dtype=np.int64))
-            in_places_high += top
-    return np.maximum(least, in_places_low), np.minimum(most, in_places_high)
+    leaves = slice(*np.searchsorted(facts.starts, (split.start, split.end)))
+    starts = facts.starts[leaves] - split.start
+    is_whole = np.logical_and.reduceat(rows, starts)[:, None]
+    least, most = (np.add.reduceat(end * rows[:, None], starts) for end in (low, high))
+    leaf_low, leaf_high = (end[leaves] for end in facts.ends)
+    leaf_most = np.where(is_whole, leaf_high, np.minimum(most, leaf_high))
+    leaf_least = np.where(is_whole, leaf_low, least)
+    return (
+        np.maximum(least.sum(axis=0), leaf_least.sum(axis=0)),
+        np.minimum(most.sum(axis=0), leaf_most.sum(axis=0)),
+    )
 
 
 def _line(

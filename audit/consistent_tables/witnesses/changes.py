@@ -11,9 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from treewarden.audit.consistent_tables.facts.facts import Facts, IntegerRow
+from treewarden.audit.consistent_tables.facts.facts import Facts
 from treewarden.audit.consistent_tables.facts.splits import AttributeSplits, StoppingPlace
 from treewarden.audit.consistent_tables.witnesses.witness_pool import Swap, WitnessPool
+from treewarden.audit.engine.problem import IntegerRow
 from treewarden.audit.progress import Clock
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IntArray
 from treewarden.ppdm_models.tree.tree import Criterion
@@ -71,9 +72,7 @@ def change_many(facts: Facts, pool: WitnessPool, open_cells: BoolArray, clock: C
     Raises:
         OutOfTimeError: the budget is used up.
     """
-    is_free = np.zeros(len(facts.counts), dtype=bool)
-    for place in facts.places.values():
-        is_free[place.start : place.end] = not place.is_fixed
+    is_free = np.any(facts.ends[0] < facts.ends[1], axis=1)[facts.leaf_numbers]
     if not is_free.any():
         return
     draw = np.random.default_rng(0)
@@ -132,9 +131,8 @@ def _paired(
     """Return for each cell one pair of records of its leaf: either gets another class than it has."""
     if not len(cells):
         return _alone(table, cells)
-    starts, ends = np.zeros((2, len(facts.counts)), dtype=np.int64)
-    for place in facts.places.values():
-        starts[place.start : place.end], ends[place.start : place.end] = place.start, place.end
+    bounds, leaf = np.append(facts.starts, len(facts.counts)), facts.leaf_numbers
+    starts, ends = bounds[leaf], bounds[leaf + 1]
     classes = table.shape[1]
     until = np.concatenate([[0], np.cumsum(table.ravel())])
 

@@ -115,8 +115,8 @@ def _is_plain(facts: Facts, node: int) -> bool:
     if facts.splits.get(node) or facts.lines.get(node):
         return False
     label = place.label
-    return label is None or all(
-        place.low[label] - most >= place.lead(klass)
+    return label < 0 or all(
+        place.low[label] - most >= place.leads[klass]
         for klass, most in enumerate(place.high)
         if klass != label
     )
@@ -136,9 +136,7 @@ def _combined(
     tables_by_node: list[IntArray] = []
     size = 0
     for tables in combinations(parts):
-        good = (
-            node_holds(facts, node, tables, clock) if splits else _lines_hold(facts, node, tables)
-        )
+        good = node_holds(facts, node, tables, clock, splits=splits)
         tables_by_node.append(tables[good])
         size += int(good.sum())
         if size > limits.kept:
@@ -158,14 +156,6 @@ def combinations(parts: list[IntArray]) -> Iterator[IntArray]:
             columns.append(part[index % len(part)])
             index = index // len(part)
         yield np.concatenate(columns, axis=1)
-
-
-def _lines_hold(facts: Facts, node: int, tables: IntArray) -> BoolArray:
-    start = facts.span(node).start
-    good = np.ones(len(tables), dtype=bool)
-    for line in facts.lines.get(node, ()):
-        good &= line.holds_each(tables, start)
-    return good
 
 
 def place_tables(facts: Facts, place: StoppingPlace, most: int) -> IntArray | None:

@@ -109,7 +109,9 @@ class WitnessPool:
 # Whether an integer table is consistent: every fact re-checked exactly, node by node.
 
 
-def node_holds(facts: Facts, node: int, tables: IntArray, clock: Clock = FOREVER) -> BoolArray:
+def node_holds(
+    facts: Facts, node: int, tables: IntArray, clock: Clock = FOREVER, *, splits: bool = True
+) -> BoolArray:
     """Return whether tables (K, S, m) of a node's positions obey the node's own rows; exact.
 
     Raises:
@@ -120,7 +122,7 @@ def node_holds(facts: Facts, node: int, tables: IntArray, clock: Clock = FOREVER
     for line in facts.lines.get(node, ()):
         left = np.flatnonzero(good)
         good[left] = line.holds_each(tables[left], start)
-    for split in facts.splits.get(node, ()):
+    for split in facts.splits.get(node, ()) if splits else ():
         left = np.flatnonzero(good)
         if not len(left):
             break
@@ -192,27 +194,23 @@ def without_false_places(facts: Facts, truth: IntArray) -> Facts:
 
     What splits say rests on the leaves, so it is worked out afterwards (``with_splits``).
     """
-    notes = list(facts.notes)
-    places = {}
-    for node, place in facts.places.items():
-        if place.holds(truth[place.start : place.end].sum(axis=0)):
-            places[node] = place
-            continue
-        size = facts.classes
-        places[node] = replace(
-            place,
-            low=(0,) * size,
-            high=(place.records,) * size,
-            label=None,
-            margin=0,
-            before=frozenset(),
-        )
-        notes.append(f"the classes of {facts.tree.where(facts.tree.nodes[node])} are not as told")
-    lines = {
-        node: tuple(line for line in integer_rows if line.holds(truth))
-        for node, integer_rows in facts.lines.items()
-    }
-    return replace(facts, lines=lines, places=places, notes=tuple(notes))
+    tree, places = facts.tree, facts.places
+    holds = [place.holds(truth[place.start : place.end].sum(axis=0)) for place in places.values()]
+    is_false = ~np.array(holds, dtype=bool)
+    low, high = (end.copy() for end in facts.ends)
+    records = np.add.reduceat(facts.counts, facts.starts)
+    low[is_false], high[is_false] = 0, records[is_false, None]
+    said = (
+        f"the classes of {tree.where(tree.nodes[node])} are not as told"
+        for node, is_left_out in zip(places, is_false, strict=True)
+        if is_left_out
+    )
+    exact = replace(
+        facts.exact.without_leads(is_false),
+        lines=tuple(line for line in facts.exact.lines if line.holds(truth)),
+    )
+    problem = replace(facts.problem, low=low.ravel(), high=high.ravel(), exact=exact)
+    return replace(facts, problem=problem, notes=(*facts.notes, *said))
 
 
 def without_false_splits(facts: Facts, truth: IntArray, clock: Clock = FOREVER) -> Facts:
@@ -221,17 +219,14 @@ def without_false_splits(facts: Facts, truth: IntArray, clock: Clock = FOREVER) 
     Raises:
         OutOfTimeError: the budget is used up.
     """
-    notes, splits = list(facts.notes), {}
+    notes, splits = list(facts.notes), list[AttributeSplits]()
     for node, found in facts.splits.items():
-        kept: list[AttributeSplits] = []
         for split in found:
             clock.check()
             held, said = _rows_left(facts, split, truth[facts.span(node)])
-            kept += held
+            splits += held
             notes += said
-        if kept:
-            splits[node] = tuple(kept)
-    return replace(facts, splits=splits, notes=tuple(notes))
+    return replace(facts.of_splits(splits), notes=tuple(notes))
 
 
 def _rows_left(

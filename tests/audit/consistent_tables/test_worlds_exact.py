@@ -99,7 +99,7 @@ def test_intervals_hold_exactly_the_counts_that_the_row_allows(criterion, strict
 
 
 def test_a_label_bounds_the_classes_of_its_place():
-    place = tightened(StoppingPlace(1, 0, 3, 7, (0, 0, 0), (7, 7, 7), label=1))
+    place = tightened(StoppingPlace(1, 0, 3, 7, (0, 0, 0), (7, 7, 7), label=1, leads=(0, 0, 0)))
     assert (place.low, place.high) == ((0, 3, 0), (3, 7, 3))
-    strict = tightened(StoppingPlace(1, 0, 3, 6, (0, 0), (6, 6), label=0, margin=1))
+    strict = tightened(StoppingPlace(1, 0, 3, 6, (0, 0), (6, 6), label=0, leads=(0, 1)))
     assert (strict.low, strict.high) == ((4, 0), (6, 2))

@@ -86,7 +86,6 @@ def test_sums_of_several_classes_are_of_their_own_class():
     first = np.array([0, 1])
     table = np.array([[1, 0, 0], [0, 0, 1]])
     scaled = scaled_of([added([0.3, 0.7], 0.7, output=2)], first, np.array([1, 1]))
-    assert scaled.fits_all(table)
     assert scaled.over(3).fits(table.reshape(-1))
     assert not scaled.over(3).fits(table[::-1].reshape(-1))
 
