@@ -27,9 +27,9 @@ from scipy.special import entr
 from tests.judges.certificates_again import proved_again
 from tests.judges.spread import ask_where, imported, in_order
 from treewarden.audit.bounds import NO_ROW, ContradictionError
-from treewarden.audit.engine.certificates import tightened
 from treewarden.audit.engine.counts import counts_of, settled_class
 from treewarden.audit.engine.driver import reason
+from treewarden.audit.engine.newton_steps import tightened
 from treewarden.audit.engine.problem import ALL_PEOPLE, How, Problem, ProblemBounds
 from treewarden.audit.engine.time_budget import TimeBudget
 from treewarden.audit.progress import clock

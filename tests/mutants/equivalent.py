@@ -71,7 +71,7 @@ EQUIVALENT = {
     "engine/counts.py:_BoxState.look_at:comparison: above[rows] < widest -> above[rows] <= widest": (
         "a row that leaves as much as the widest box moves no end of any"
     ),
-    "engine/certificates.py:tightened:comparison: z < 0 -> z <= 0": (
+    "engine/newton_steps.py:tightened:comparison: z < 0 -> z <= 0": (
         "where z is 0 the step is as wide as the box"
     ),
     "proofs/linear.py:IntegerRows.add:other end: self.low -> self.high (3)": (

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from treewarden.audit.bounds import CellBounds, ContradictionError
+from treewarden.audit.bounds import CellBounds, ContradictionError, ProvedEnds
 from treewarden.audit.consistent_tables.facts.facts import Facts, facts_of, would_have_split
 from treewarden.audit.consistent_tables.facts.intervals import (
     Sides,
@@ -27,7 +27,7 @@ from treewarden.audit.facts.rows import Grouping
 from treewarden.audit.progress import Clock, OutOfTimeError, clock
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.system.system import System
-from treewarden.ppdm_models.arrays import BoolArray, IndexArray, IntArray
+from treewarden.ppdm_models.arrays import IndexArray, IntArray
 
 MOST_ROUNDS = 50
 FAR = np.int64(2**60)
@@ -247,8 +247,8 @@ def _best_single(
 # What proofs over whole records give the maximum-entropy model: fixed cells, and split rows as integer intervals.
 
 
-@dataclass(frozen=True, slots=True)
-class FixedCells:
+@dataclass(frozen=True, slots=True, eq=False)
+class FixedCells(ProvedEnds[IntArray]):
     """Proved ends of each cell, shape (P, m), by profile; a cell is fixed where they agree.
 
     ``intervals`` holds, per number of a split family in the system, the least and the greatest count (A,) of the first
@@ -256,14 +256,7 @@ class FixedCells:
     known leaf counts that is all the row says. Families it cannot be said of are left out.
     """
 
-    low: IntArray
-    high: IntArray
     intervals: Mapping[int, tuple[IntArray, IntArray]]
-
-    @property
-    def is_fixed(self) -> BoolArray:
-        """Whether each cell is known, shape (P, m)."""
-        return np.asarray(self.low == self.high)
 
 
 def fixed_cells(system: System, *, seconds: float = 5.0) -> FixedCells | Undetermined:

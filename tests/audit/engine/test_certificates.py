@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 from tests.judges.rows_by_hand import rows_of
-from treewarden.audit.engine import certificates
-from treewarden.audit.engine.certificates import tightened, weights_to_ends, whole
+from treewarden.audit.engine import newton_steps
 from treewarden.audit.engine.counts import counts_of, opened
 from treewarden.audit.engine.dual import dual_of, steps
-from treewarden.audit.engine.newton_steps import GOOD_ENOUGH
+from treewarden.audit.engine.newton_steps import GOOD_ENOUGH, tightened, weights_to_ends, whole
 from treewarden.audit.progress import FOREVER
 
 # Each of a to f is in two of the first four leaves, so that those say 2 (a + b + c + d + e + f) = 4.
@@ -75,5 +74,5 @@ def test_a_number_that_would_leave_its_end_is_held_still():
 def test_where_rounding_leaves_no_square_nothing_is_tried(monkeypatch):
     # Of rows that count people very often, what is left of the square may have no root.
     _, dual, step = first_good_step(rows_of(FIVE, [1, 1, 1, 1, 2]))
-    monkeypatch.setattr(certificates, "SOFT", -1.0)
+    monkeypatch.setattr(newton_steps, "SOFT", -1.0)
     assert list(weights_to_ends(dual, step.theta, step.x, FOREVER)) == []

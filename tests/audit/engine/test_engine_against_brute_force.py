@@ -10,10 +10,9 @@ from scipy.optimize import LinearConstraint, minimize
 
 from tests.judges.rows_by_hand import entropy, rows_of, some_rows, tables
 from tests.kit.tiers import examples
-from treewarden.audit.engine.certificates import is_small, tightened, whole
 from treewarden.audit.engine.counts import by_leaves, counts_of, propagate, settled
 from treewarden.audit.engine.driver import reason
-from treewarden.audit.engine.newton_steps import estimate
+from treewarden.audit.engine.newton_steps import estimate, is_small, tightened, whole
 from treewarden.audit.engine.problem import Estimate
 from treewarden.audit.engine.search import one_off
 from treewarden.audit.engine.time_budget import TimeBudget

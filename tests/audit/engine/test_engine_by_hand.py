@@ -13,10 +13,9 @@ from threadpoolctl import threadpool_info
 from tests.judges.rows_by_hand import rows_of
 from treewarden.audit.bounds import ENDS, Bounds, stack_bounds
 from treewarden.audit.engine import driver
-from treewarden.audit.engine.certificates import tightened
 from treewarden.audit.engine.counts import by_class, by_leaves, counts_of, propagate
 from treewarden.audit.engine.driver import DECIDED, reason
-from treewarden.audit.engine.newton_steps import estimate
+from treewarden.audit.engine.newton_steps import estimate, tightened
 from treewarden.audit.engine.problem import How
 from treewarden.audit.engine.time_budget import TimeBudget, adversary_seconds
 from treewarden.audit.options import AuditOptions
