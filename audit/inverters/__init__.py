@@ -446,6 +446,8 @@ def member_sums(case: GrownCase) -> tuple[MemberSums, ...] | Undetermined:
 
     The people of the case are candidates: each may have been in the table, or not.
     """
+    growth = replace(case.growth, refused="") if case.growth.is_only_weighed else case.growth
+    case = replace(case, growth=growth)
     problem = _refused(case)
     if problem is not None:
         return problem

@@ -241,11 +241,12 @@ WITHHELD_COUNTS = "the file does not count the records of the first tree's leave
 
 
 def started_by_counts(
-    case: GrownCase, rates: LightgbmRates
+    case: GrownCase, rates: LightgbmRates, weight: float = 1.0
 ) -> tuple[NumberBounds, list[NumberBounds]] | Undetermined:
     """Return what ``started`` does where nobody knows the people, by the numbers of records that leaves have.
 
-    Who the people of a leaf are has no part in it: all have the same score before the first tree.
+    Who the people of a leaf are has no part in it: all have the same score before the first tree. Records of the second
+    class have a ``weight``.
     """
     values = leaf_values(case)
     says = averaged(case, rates)
@@ -256,7 +257,7 @@ def started_by_counts(
         if not has_start:
             continue
         counted = _by_leaves(case, tree)
-        found = counted if counted is None else _start(counted, tree, values[tree], rates)
+        found = counted if counted is None else _start(counted, tree, values[tree], rates, weight)
         if found is None or isinstance(found, Undetermined):
             return found or Undetermined(WITHHELD_COUNTS)
         output = case.growth.trees[tree].output
@@ -340,12 +341,15 @@ def beside_steps(case: GrownCase, rates: LightgbmRates) -> FloatArray | Undeterm
 
 
 def _start(
-    case: GrownCase, tree: int, values: NumberBounds, rates: LightgbmRates
+    case: GrownCase, tree: int, values: NumberBounds, rates: LightgbmRates, weight: float = 1.0
 ) -> NumberBounds | Undetermined:
     """Return the start of one output, shape (1,)."""
     if len(case.growth.trees[tree].values) == 1:
         return leaves_in(case, tree, values).values
-    count = _count(case, tree, values, rates)
+    if weight == 1.0:
+        count = _count(case, tree, values, rates)
+    else:
+        count = _weighed_count(case, leaves_in(case, tree, values), rates, weight)
     if isinstance(count, Undetermined):
         return count
     return rates.start(np.array([count / float(case.people.sum())]))
@@ -382,6 +386,45 @@ def _count(
     if possible.sum() != 1:
         return Undetermined(NO_START)
     return float(counts[possible][0])
+
+
+def _weighed_count(
+    case: GrownCase, leaves: Leafs, rates: LightgbmRates, weight: float
+) -> float | Undetermined:
+    """Return how many people have the second class, whose records weigh more; the start itself knows no weight.
+
+    Both sums of a leaf say how many of its people have the class: all of these add up to the number of the start.
+    """
+    told = case.growth.trees[leaves.tree].hessians
+    if told is None or np.isnan(told[leaves.nodes]).any() or rates.clip or rates.lasso.high[0]:
+        return Undetermined(NO_START)
+    everybody = float(case.people.sum())
+    counts = np.arange(1.0, everybody, dtype=np.float64)
+    starts, shares = rates.start(counts / everybody), exactly(counts / everybody)
+    curves = rates.hessian(shares).wider(4 * SINGLE)
+    weighed = exactly(weight * (1 - shares.low) + shares.low).wider(8 * SINGLE)
+    low, high = np.zeros(len(counts)), np.zeros(len(counts))
+    possible = np.ones(len(counts), dtype=np.bool_)
+    ridges = rates.ridges(case, leaves)
+    for place, people in enumerate(leaves.people.tolist()):
+        here, hessian = np.array([place]), told[leaves.nodes[place]]
+        room = printed(np.array([hessian]))[0] + 8 * SINGLE * hessian + rounding(people, everybody)
+        sums = exactly(np.array([hessian])).wider(room)
+        added = sums.over(curves).plus(-people)
+        ends = added.low / (weight - 1), added.high / (weight - 1)
+        by_curves = NumberBounds(np.minimum(*ends), np.maximum(*ends))
+        value = leaves.values.at(here) - starts
+        steps = [rates.step(value, sums, ridge.at(here)) for ridge in ridges]
+        total = NumberBounds(
+            np.minimum(*(step.low for step in steps)), np.maximum(*(step.high for step in steps))
+        )
+        total = total.wider(8 * SINGLE * people * max(weight, 1.0) + rounding(people, everybody))
+        number = (total + shares.times(people)).over(weighed).both(by_curves)
+        least, most = np.ceil(np.maximum(number.low, 0)), np.floor(np.minimum(number.high, people))
+        possible &= least <= most
+        low, high = low + least, high + most
+    possible &= (low <= counts) & (counts <= high)
+    return float(counts[possible][0]) if possible.sum() == 1 else Undetermined(NO_START)
 
 
 def possible_counts(case: GrownCase, leaves: Leafs, rates: LightgbmRates) -> FloatArray:

@@ -258,7 +258,11 @@ class Lightgbm(Inverter):
         rates = rates_of(case)
         if isinstance(rates, Undetermined) or growth.fact("lambda_l2").value is None:
             return counted_members(case)
-        found = started_by_counts(case, rates)
+        weight = growth.fact("scale_pos_weight").value or 1.0
+        times = None if weight == 1.0 else np.array([1.0, weight])
+        if times is not None and growth.objective != LOGISTIC[0]:
+            return counted_members(case)
+        found = started_by_counts(case, rates, weight)
         if isinstance(found, Undetermined):
             return counted_members(case)
         start, values = found
@@ -268,7 +272,8 @@ class Lightgbm(Inverter):
             for leaf in leaves:
                 of_class = np.zeros(case.classes)
                 of_class[1 if growth.outputs == 1 else leaf.output] = 1.0
-                sums += _member_sums(case, leaf, column(shares, leaf.output), of_class, rates)
+                own = column(shares, leaf.output)
+                sums += _member_sums(case, leaf, own, of_class, rates=rates, times=times)
         return tuple(sums)
 
     def numbers(self, case: GrownCase, largest: float) -> ValueSums | Undetermined:
@@ -371,6 +376,7 @@ def _member_sums(
     shares: NumberBounds,
     of_class: FloatArray,
     rates: LightgbmRates,
+    times: FloatArray | None,
 ) -> list[MemberSums]:
     """Return what one tree's leaves say of those of their people who were there."""
     counted = record_sums(case, leaves)
@@ -378,7 +384,9 @@ def _member_sums(
     tree = case.growth.trees[leaves.tree]
     if len(tree.values) == 1:  # what stands in a tree without a split is no step
         return found
-    known = MemberDerivatives(shares.wider(1.25 * SINGLE), rates.hessian(shares), of_class)
+    known = MemberDerivatives(
+        shares.wider(1.25 * SINGLE), rates.hessian(shares), of_class, times=times
+    )
     ridges = rates.ridges(case, leaves)
     if tree.hessians is None or np.isnan(tree.hessians[leaves.nodes]).any():
         if rates.clip or rates.lasso.high[0]:

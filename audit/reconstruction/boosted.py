@@ -68,6 +68,9 @@ ALL_RECORDS = "each tree used all records, as the file does not say otherwise"
 UNBOUNDED = (
     "no constraint bounded its leaf values (monotone_constraints), which the file never says"
 )
+UNSTATED = "the training settings that the file does not state have their defaults ({})"
+MOST_NAMED = 3
+"""So many settings are named that a file does not state."""
 MORE_DIGITS = "sums of leaves are used as far as the library's rounding lets them be known"
 
 
@@ -161,7 +164,14 @@ def prove_sums(
         assumed.append(ALL_RECORDS)
     if not inverters()[growth.library].says_bounds:
         assumed.append(UNBOUNDED)
+    if growth.unstated:
+        assumed.append(UNSTATED.format(_some_names(growth.unstated)))
     return _Proving(case, sums, cells, until).run(tuple(assumed))
+
+
+def _some_names(names: Sequence[str]) -> str:
+    rest = len(names) - MOST_NAMED
+    return ", ".join(names[:MOST_NAMED]) + (f" and {rest} more" if rest > 0 else "")
 
 
 class _Proving:

@@ -94,7 +94,9 @@ class EnsembleGrowth:
     kept in 32 bits. ``facts`` are the settings by the names that the library gives them. ``refused`` is why nothing can
     be turned back, "" where nothing speaks against it. ``trees`` has an entry per tree. ``scored`` says that the file
     may tell how well the model did on its training records: a number that depends on more of them than sums;
-    ``importances`` that it adds up the gains of splits beside its trees.
+    ``importances`` that it adds up the gains of splits beside its trees. ``unstated`` are settings that would make
+    leaves other sums, and of which the file says nothing. ``is_only_weighed`` says that nothing but a weight of the
+    second class is why they are refused, and that ``facts`` state it exactly: it can be divided out of sums.
     """
 
     library: str
@@ -108,6 +110,8 @@ class EnsembleGrowth:
     refused: str = ""
     scored: bool = False
     importances: bool = False
+    unstated: tuple[str, ...] = ()
+    is_only_weighed: bool = False
 
     def fact(self, name: str) -> Fact:
         """Return a setting by its name; one that is withheld where nothing is said of it."""

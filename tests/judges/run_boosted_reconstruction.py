@@ -43,6 +43,7 @@ MOST_TABLES = 300
 MOST_PER_CASE = 60
 TRIED = tuple(name for name in LEARNERS if name != "Spark")
 WEIGHED = "XGBoost with scale_pos_weight"
+WEIGHED_LIGHTGBM = "LightGBM with scale_pos_weight"
 XGBOOST = {"eta": 0.3, "lambda": 1.0, "alpha": 0.0, "max_delta_step": 0.0, "subsample": 1.0}
 """What an adversary is told of a training by XGBoost, whose files say none of it, and what its defaults are."""
 Table = tuple[int, ...]
@@ -109,6 +110,8 @@ def grown(case: DomainCase, learner: str, table: Table, seed: int) -> Published 
     if learner == WEIGHED:
         return weighed_xgboost(lesson, np.random.default_rng(seed))
     try:
+        if learner == WEIGHED_LIGHTGBM:
+            return weighed_lightgbm(lesson, np.random.default_rng(seed))
         return LEARNERS[learner][1](lesson, np.random.default_rng(seed))
     except (NotGrownError, ValueError):
         return None
@@ -131,6 +134,32 @@ def weighed_xgboost(lesson: Lesson, draw: np.random.Generator) -> Published:
     data = library.DMatrix(lesson.table, lesson.labels)
     booster = library.train(settings, data, int(draw.integers(1, 10)))
     model = open_model(bytes(booster.save_raw("json")), "model.json").model
+    return Published(model, settings, is_plain=True)
+
+
+def weighed_lightgbm(lesson: Lesson, draw: np.random.Generator) -> Published:
+    """Grow by LightGBM with a weight of the second class and without bundles, and read what it writes."""
+    library = importlib.import_module("lightgbm")
+    settings = {
+        "objective": "binary",
+        "scale_pos_weight": float(draw.choice([0.25, 0.7, 2.0, 3.0, 7.3, 20.0])),
+        "learning_rate": float(draw.choice([0.1, 0.3, 1.0])),
+        "lambda_l2": float(draw.choice([0.0, 0.0, 1.0, 2.5])),
+        "boost_from_average": bool(draw.random() < 0.5),
+        "enable_bundle": False,
+        "num_leaves": int(draw.integers(2, 9)),
+        "min_data_in_leaf": 1,
+        "min_data_in_bin": 1,
+        "min_sum_hessian_in_leaf": float(draw.choice([0.0, 0.0, 0.5])),
+        "num_threads": 1,
+        "verbose": -1,
+    }
+    data = library.Dataset(lesson.table, label=lesson.labels, params=settings)
+    try:
+        booster = library.train(settings, data, int(draw.integers(1, 10)))
+    except library.basic.LightGBMError as error:  # it estimates how many records weights stand for
+        raise NotGrownError from error
+    model = open_model(booster.model_to_string().encode(), "model.txt").model
     return Published(model, settings, is_plain=True)
 
 

@@ -168,6 +168,8 @@ OTHERWISE: Mapping[str, tuple[object, str]] = {
     "eval_fraction": (0, "some of the records were held out for testing (eval_fraction)"),
 }
 """What each setting says where leaf values are steps over all records, and why they are not where it differs."""
+ONLY_IF_SET = frozenset({"langevin"})
+"""Settings that a file leaves out where they have their defaults."""
 MOST = float(np.finfo(np.float32).max)
 """Numbers of 32 bits are less; a whole number of any length can be held against a plain one."""
 NUMBERS = ("learning_rate", "l2_leaf_reg", "leaf_estimation_iterations")
@@ -201,6 +203,7 @@ def growth_of(
         base,
         facts=_facts(settings),
         refused=refused,
+        unstated=tuple(name for name in OTHERWISE if name not in {*settings, *ONLY_IF_SET}),
     )
 
 

@@ -43,6 +43,9 @@ FRACTIONS = ("bagging_fraction", "pos_bagging_fraction", "neg_bagging_fraction")
 SAMPLING = (*FRACTIONS, "bagging_freq", "bagging_seed")
 """Those that say which records each round saw, where it did not see all."""
 
+CONSTRAINTS, WEIGHT = "monotone_constraints", "scale_pos_weight"
+WRITTEN = 6
+"""How many digits of a setting the library writes."""
 LINEAR = "its leaves hold linear models"
 UNEQUAL = (
     "its trees were shrunk by different rates: trees were dropped during training (dart), or "
@@ -98,6 +101,8 @@ def growth_of(
         )
     name, *options = (header.objective or "").split() or [""]
     names = (*NUMBERS, *SAMPLING) if _is_bagged(setting) else NUMBERS
+    is_only_weighed = _is_only_weighed(header, trees, linear, setting)
+    names = (*names, WEIGHT) if is_only_weighed else names
     facts = {
         key: stated_fact(value) for key in names if (value := _number(setting(key))) is not None
     }
@@ -114,6 +119,8 @@ def growth_of(
         facts={**_of_objective(options), **facts},
         refused=_refused(header, trees, linear, setting),
         importances=importances,
+        unstated=_unstated(setting),
+        is_only_weighed=is_only_weighed,
     )
 
 
@@ -192,6 +199,28 @@ def _is_bagged(setting: Settings) -> bool:
     return setting("bagging_freq") not in (None, "0") and is_less
 
 
+def _is_only_weighed(
+    header: LightgbmHeader, trees: Sequence[GrownTree], linear: Sequence[bool], setting: Settings
+) -> bool:
+    """Return whether nothing but a stated weight of the second class speaks against the inversion of leaf values.
+
+    Of a weight with as many digits as are written, more may be missing.
+    """
+    text = setting(WEIGHT) or "1"
+    weight, digits = _number(text), text.partition("e")[0].replace(".", "").lstrip("0")
+    if weight is None or weight <= 0 or weight == 1 or len(digits) >= WRITTEN:
+        return False
+    return not _refused(header, trees, linear, lambda key: "1" if key == WEIGHT else setting(key))
+
+
+def _unstated(setting: Settings) -> tuple[str, ...]:
+    """Return the settings that change leaf values and that the file does not state; no constraint is written as ""."""
+    is_whole = all(setting(name) == "1" for name in FRACTIONS)
+    bounded = () if setting(CONSTRAINTS) is not None else (CONSTRAINTS,)
+    sampled = () if is_whole or setting("bagging_freq") else ("bagging_freq",)
+    return (*bounded, *sampled, *(name for name in OTHERWISE if setting(name) in (None, "")))
+
+
 def _refused(
     header: LightgbmHeader, trees: Sequence[GrownTree], linear: Sequence[bool], setting: Settings
 ) -> str:
@@ -200,7 +229,7 @@ def _refused(
         said = setting(key)
         if said is not None and said not in plain:
             return why
-    if any(set((setting("monotone_constraints") or "").split(",")) - {"", "0"}):
+    if any(set((setting(CONSTRAINTS) or "").split(",")) - {"", "0"}):
         return "constraints that predictions rise or fall with a column limited its leaf values"
     if header.average:
         return "it is a forest, whose trees do not build on each other"

@@ -1,5 +1,6 @@
 """Records that leaf values of boosted models prove without a table: small tables, and the judge on a few cases."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingClassifier
 
 from tests.judges.inverter_learners import is_there
-from tests.judges.run_boosted_reconstruction import WEIGHED, judge
+from tests.judges.run_boosted_reconstruction import WEIGHED, WEIGHED_LIGHTGBM, judge
 from tests.kit.tiers import seeds
 from treewarden.audit.population.forest import forest_of
 from treewarden.audit.population.population import build_population
@@ -100,10 +101,39 @@ def test_a_weight_of_the_second_class_is_said_with_the_proofs_of_xgboost(weight)
     assert "no record has a weight of its own beside that of its class" in found.assumed
 
 
-@pytest.mark.parametrize("settings", [{"scale_pos_weight": 3.0}, {"is_unbalance": True}])
-def test_class_weights_of_lightgbm_leave_its_records_open(settings):
+@pytest.mark.parametrize("seed", seeds(60, quick=4, second=12))
+def test_class_weights_of_lightgbm_are_divided_out_of_its_sums(seed):
+    pytest.importorskip("lightgbm")
+    assert not judge(WEIGHED_LIGHTGBM, seed).misses
+
+
+@pytest.mark.parametrize("weight", [0.4, 3.0])
+@pytest.mark.parametrize("starts_at_average", [True, False])
+def test_a_weight_of_the_second_class_is_said_with_the_proofs_of_lightgbm(
+    weight, starts_at_average
+):
+    settings = {"scale_pos_weight": weight, "boost_from_average": starts_at_average}
+    found = reconstruct(lightgbm_model(enable_bundle=False, **settings), FOREVER, DOMAIN)
+    assert (found.records_proved, found.counts.low.sum(axis=0).tolist()) == (12, [5, 7])
+    assert found.assumed == ("no record has a weight of its own beside that of its class",)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"is_unbalance": True},
+        {"scale_pos_weight": 1 / 3},  # the file rounds it to six digits
+        {"scale_pos_weight": 3.0, "path_smooth": 1.0},
+    ],
+)
+def test_other_class_weights_of_lightgbm_leave_its_records_open(settings):
     model = lightgbm_model(enable_bundle=False, **settings)
-    assert next(iter(settings)) in reconstruct(model, FOREVER, DOMAIN).reason
+    assert [*settings][-1] in reconstruct(model, FOREVER, DOMAIN).reason
+
+
+def test_class_weights_of_lightgbm_leave_labels_open():
+    model = lightgbm_model(enable_bundle=False, scale_pos_weight=3.0)
+    assert "scale_pos_weight" in model.growth.refused
 
 
 @pytest.mark.parametrize("grow", [xgboost_model, lightgbm_model])
@@ -118,6 +148,44 @@ def test_records_of_other_weights_prove_something_only_under_a_supposition(grow)
 def test_leaf_values_that_a_constraint_may_have_bounded_prove_only_under_a_supposition():
     assert boosted.UNBOUNDED in reconstruct(xgboost_model(), FOREVER, DOMAIN).assumed
     assert boosted.UNBOUNDED not in reconstruct(gradient_boosting(), FOREVER, DOMAIN).assumed
+
+
+def supposed_settings(model, **columns):
+    """Return which settings of a file the proofs of its records suppose to have their defaults."""
+    found = reconstruct(model, FOREVER, DeclaredDomain(columns))
+    start = boosted.UNSTATED.split("(", maxsplit=1)[0]
+    assert found.records_proved == 12
+    return [said.removeprefix(start) for said in found.assumed if said.startswith(start)]
+
+
+def test_settings_that_a_file_of_lightgbm_does_not_state_are_supposed():
+    library = pytest.importorskip("lightgbm")
+    settings = {"objective": "binary", "verbose": -1, "min_data_in_leaf": 1, "min_data_in_bin": 1}
+    data = library.Dataset(VALUES[:, 1:], label=LABELS, params=settings, feature_name=["x1"])
+    text = library.train(settings | {"min_sum_hessian_in_leaf": 0.0}, data, 8).model_to_string()
+    start, end = text.index("parameters:"), text.index("end of parameters")
+    stated, silent = (
+        open_model(t.encode(), "model.txt").model for t in (text, text[:start] + text[end:])
+    )
+    x1 = DOMAIN.columns["x1"]
+    assert supposed_settings(stated, x1=x1) == []
+    assert supposed_settings(silent, x1=x1) == [
+        "(monotone_constraints, bagging_freq, boosting and 8 more)"
+    ]
+
+
+def test_settings_that_a_file_of_catboost_does_not_state_are_supposed(tmp_path):
+    model = catboost_model(tmp_path)
+    names = [feature.name for feature in model.features]
+    columns = dict(zip(names, DOMAIN.columns.values(), strict=True))
+    assert supposed_settings(model, **columns) == []
+    document = json.loads((tmp_path / "model.json").read_text("utf-8"))
+    params = document["model_info"]["params"]
+    held = json.loads(params) if isinstance(params, str) else params
+    del held["tree_learner_options"]["monotone_constraints"]
+    document["model_info"]["params"] = json.dumps(held) if isinstance(params, str) else held
+    silent = open_model(json.dumps(document).encode(), "model.json").model
+    assert supposed_settings(silent, **columns) == ["(monotone_constraints)"]
 
 
 def test_records_at_a_value_that_no_test_parts_are_proved_up_to_a_range():
