@@ -38,6 +38,7 @@ from treewarden.audit.reconstruction.domain import (
 )
 from treewarden.audit.reconstruction.people_rows import (
     OpenRows,
+    PeopleRows,
     RebuiltPeople,
     codes_of_people,
     rows_of_people,
@@ -76,8 +77,6 @@ BEYOND_COUNTS = (
     "the search for whole records did not use everything in the file (not the thresholds or the choice of splits), "
     "so more may be provable"
 )
-
-
 OTHER_SAMPLES = "its trees are trained on samples whose seeds are in the file, and no other table was searched for"
 
 
@@ -127,7 +126,8 @@ def rebuild_people(
     named, tied = _named_values(forest, population, domain), regions.tied
     if named is not None:
         tied = np.minimum(tied, named.shared_rows(cell, truth, regions.is_open, regions.is_cut))
-    open_rows = _open_rows(forest, codes_of_people(population, domain), cell, truth)
+    people_rows = rows_of_people(codes_of_people(population, domain), cell, truth)
+    open_rows = _open_rows(forest, people_rows, regions.is_asked)
     cells = _OwnCells(by_class, regions.sizes == 1, tied, first, open_rows)
     is_counted = isinstance(forest.model, Tree) and counts_each_leaf(forest.model)
     if not cells.is_one.any() and not is_counted:
@@ -190,20 +190,26 @@ def _named_values(forest: Forest, population: Population, domain: Domain) -> Nam
     return named_values(forest, population, domain)
 
 
-def _open_rows(forest: Forest, codes: IntArray, cell: IntArray, truth: IntArray) -> OpenRows:
+def _open_rows(forest: Forest, rows: PeopleRows, is_asked: BoolArray) -> OpenRows:
     """Return the rows of people that the choice of splits may prove.
 
-    A learner that compared all columns preferred each split to all others, which may tell of single values. It tells
-    nothing of a row whose people can swap a value with others of their cell and class. Where trees drew samples, each
-    drew other people, so that no swap leaves all of them as they are.
+    It tells nothing of a row whose people can swap a value with others of their cell and class. Where trees drew
+    samples, no swap leaves all of them as they are. A learner that drew columns compared all splits of the chosen one,
+    which says nothing of a column that no test asks about on the way to a cell; in others, ``is_asked`` (Z,).
     """
-    if not any(tree.learner.all_features for tree in forest.trees):
-        return OpenRows(*np.zeros((3, 0), dtype=np.int64))
-    rows = rows_of_people(codes, cell, truth)
-    is_open = np.ones(len(rows.cell), dtype=bool)
+    may_tell = np.ones(len(rows.cell), dtype=bool) if _compares(forest) else is_asked[rows.cell]
     if not _is_sampled(forest.model):
-        is_open = ~rows.can_swap(is_within_class=True)
-    return OpenRows(rows.cell[is_open], rows.people[is_open], rows.sharing[is_open])
+        may_tell &= ~rows.can_swap(is_within_class=True)
+    return OpenRows(rows.cell[may_tell], rows.people[may_tell], rows.sharing[may_tell])
+
+
+def _compares(forest: Forest) -> bool:
+    """Whether it may be known which columns each node compared: all, or those that a published seed draws."""
+    if any(tree.learner.all_features for tree in forest.trees):
+        return True
+    if isinstance(forest.model, Ensemble) and forest.model.sampling.resampled:
+        return bool(forest.model.sampling.seeds)
+    return any(tree.format in ROWS_BESIDE_WEIGHTS for tree in forest.trees)
 
 
 def _is_sampled(model: Model) -> bool:
@@ -264,13 +270,15 @@ class _Regions:
 
     That is how many people share what may tell of a whole row there beside counts: the smallest leaf of theirs, or the
     cell if its columns are all cut; 0 in a leaf of one class whose columns are all cut. ``is_open`` (Z, F) says which
-    factors have several values left, and ``is_cut`` of which of these some cut limits the numbers.
+    factors have several values left, and ``is_cut`` of which of these some cut limits the numbers. ``is_asked`` (Z,)
+    says that some test limits each open column.
     """
 
     sizes: FloatArray
     tied: IntArray
     is_open: BoolArray
     is_cut: BoolArray
+    is_asked: BoolArray
 
 
 def _regions(
@@ -290,6 +298,7 @@ def _regions(
         tied = np.minimum(tied, _tied(options, stops, by_class, domain)[stops])
     sizes = np.ones(len(first))
     is_open, is_cut = (np.zeros((len(first), len(domain.factors)), dtype=bool) for _ in range(2))
+    is_asked = np.zeros(len(first), dtype=bool)
     width = sum(domain.shape)
     step = max(1, MOST_PLACES // max(width, 1))
     for begin in range(0, len(first), step):
@@ -298,7 +307,8 @@ def _regions(
         for stops, options in zip(forest.stops, tables, strict=True):
             held &= options[stops[some]]
         here = slice(begin, begin + step)
-        is_open[here], is_cut[here] = _open_factors(held, domain)
+        is_open[here], is_cut[here], limited = _open_factors(held, domain)
+        is_asked[here] = (limited | ~is_open[here]).all(axis=1)
         for part, factor in zip(
             np.split(held, domain.starts[1:], axis=1), domain.factors, strict=True
         ):
@@ -306,7 +316,7 @@ def _regions(
         # Cuts of several trees together may leave one value to people who share no leaf with few others.
         people, leaf = by_class[here].sum(axis=1), tied[here]
         tied[here] = np.where(_are_cut(held, domain), np.minimum(people, leaf), leaf)
-    return OTHER_DOMAIN if (sizes == 0).any() else _Regions(sizes, tied, is_open, is_cut)
+    return OTHER_DOMAIN if (sizes == 0).any() else _Regions(sizes, tied, is_open, is_cut, is_asked)
 
 
 def _tied(options: BoolArray, stops: IndexArray, by_class: IntArray, domain: Domain) -> IntArray:
@@ -323,20 +333,22 @@ def _tied(options: BoolArray, stops: IndexArray, by_class: IntArray, domain: Dom
 
 def _are_cut(options: BoolArray, domain: Domain) -> BoolArray:
     """Return whether a column of each row of options is open, and all open ones are numbers that some cut limits."""
-    is_open, is_cut = _open_factors(options, domain)
+    is_open, is_cut, _ = _open_factors(options, domain)
     return np.asarray(is_open.any(axis=1) & (is_cut | ~is_open).all(axis=1))
 
 
-def _open_factors(options: BoolArray, domain: Domain) -> tuple[BoolArray, BoolArray]:
-    """Return of each row of options which factors have several values, and which of those are numbers with a cut."""
-    is_open, is_cut = (np.zeros((len(options), len(domain.factors)), dtype=bool) for _ in range(2))
+def _open_factors(options: BoolArray, domain: Domain) -> tuple[BoolArray, BoolArray, BoolArray]:
+    """Return of each row of options which factors have several values, are numbers with a cut, and any test limits."""
+    shape = len(options), len(domain.factors)
+    is_open, is_cut, limited = (np.zeros(shape, dtype=bool) for _ in range(3))
     parts = np.split(options, domain.starts[1:], axis=1)
     for place, (part, factor) in enumerate(zip(parts, domain.factors, strict=True)):
         is_open[:, place] = np.where(part, factor.sizes, 0.0).sum(axis=1) != 1
         samples = [column.samples for column in factor.columns.values()]
         is_number = all(isinstance(each, NumericColumn) for each in samples)
-        is_cut[:, place] = is_open[:, place] & (part.sum(axis=1) < factor.options) & is_number
-    return is_open, is_cut
+        limited[:, place] = part.sum(axis=1) < factor.options
+        is_cut[:, place] = is_open[:, place] & limited[:, place] & is_number
+    return is_open, is_cut, limited
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -15,6 +15,7 @@ from tests.judges.run_reconstruction import (
     _tested,
     fitting,
     is_half_way,
+    model_of,
 )
 from tests.kit.small_audits import evidence_of, read
 from tests.kit.tiers import seeds
@@ -30,7 +31,7 @@ from treewarden.ppdm_models.formats.sklearn._fitted import from_sklearn
 from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.ensemble import TreeSampling
 from treewarden.ppdm_models.tree.predicate import NumericTest
-from treewarden.ppdm_models.tree.tree import Feature, Learner
+from treewarden.ppdm_models.tree.tree import Feature, Learner, Node
 
 ROWS = [(0, 1, "no"), (0, 1, "no"), (1, 0, "yes"), (1, 0, "no")]
 
@@ -167,18 +168,18 @@ def test_indicators_of_one_attribute_go_together():
 
 
 def grown_tree(seed):
-    """Return a table of a few values and a tree that scikit-learn grows on it, with any limits."""
+    """Return a table of a few values and trees that scikit-learn grows on it, with any limits."""
     random = np.random.default_rng(seed)
     sizes = [int(random.integers(2, 5)), int(random.integers(1, 4))]
     columns = {f"x{n}": tuple(map(float, range(size))) for n, size in enumerate(sizes)}
     points = tuple(sorted(random.integers(0, np.prod(sizes), size=random.integers(5, 9)).tolist()))
     codes = [0, 1, *random.integers(0, 2, size=len(points) - 2).tolist()]
     settings = {
-        "n_estimators": 1,
+        "n_estimators": int(random.choice([1, 1, 2])),
         "max_depth": random.choice([None, 1, 2]),
         "min_samples_leaf": int(random.choice([1, 2])),
         "criterion": str(random.choice(["gini", "entropy"])),
-        "max_features": None,
+        "max_features": random.choice([None, None, 1]),
         "random_state": 0,
     }
     case = TableCase(columns, DeclaredDomain(), (), points, tuple(codes), settings)
@@ -191,7 +192,7 @@ def missed_rows(seed, most=400):
     The second number is how many rows are proved though their cell holds several values.
     """
     case = grown_tree(seed)
-    tables = fitting(case, 3_000) if len(case.trees[0].nodes) > 1 else None
+    tables = fitting(case, 3_000) if _tested(case) else None
     tables = [t for t in tables or () if is_half_way(case, t)]
     if not 0 < len(tables) <= most:
         return None
@@ -208,7 +209,7 @@ def missed_rows(seed, most=400):
     least = {row: numbers[:, here].sum(axis=1).min(axis=0) for row, here in by_row.items()}
     own = [rows[point] for point in case.points]
     people = people_of_case(case)
-    found = rebuild_people(forest_of(case.trees[0], people), people, FOREVER, None)
+    found = rebuild_people(forest_of(model_of(case), people), people, FOREVER, None)
     misses = []
     for group in (2, 3, 4, 5, 9):
         proved = sum(
@@ -229,7 +230,7 @@ def people_of_case(case):
         for n, name in enumerate(names)
     }
     table = table_of(texts | {"ill": [CLASSES[code] for code in case.codes]})
-    return build_population(case.trees[0], table, sensitive="ill")
+    return build_population(model_of(case), table, sensitive="ill")
 
 
 @pytest.mark.parametrize("start", seeds(60, quick=(0, 9), second=20))
@@ -252,11 +253,33 @@ def test_a_row_that_only_the_choice_of_splits_proves_in_a_leaf_of_many_does_not_
     assert found.rows_in_groups(5) == (2, 8)
 
 
-def test_of_trees_that_compared_random_columns_the_choice_of_splits_says_nothing():
-    rows = [(0, 0, "no"), (0, 1, "no"), (0, 2, "no"), (1, 0, "yes"), (1, 2, "yes")]
-    drew = Learner(all_features=False)
-    one = stump("b", (1, 1), (2, 1), learner=drew)
-    assert rebuilt(forest(one, one), rows).rows_in_groups(2) == (0, 0)
+def test_of_random_columns_the_choice_of_splits_says_nothing_of_those_that_no_test_asks_about():
+    rows = [(0, 0, "no"), (1, 0, "yes"), (2, 1, "yes"), (3, 1, "no"), (2, 2, "no")]
+    drew = {"learner": Learner(all_features=False), "format": "pmml"}
+    b = stump("b", (1, 1), (2, 1), **drew)
+    wide = DeclaredDomain(
+        {"a": DeclaredColumn((0.0, 1.0, 2.0, 3.0)), "b": DeclaredColumn((0.0, 1.0, 2.0))}
+    )
+    # No other column is tested, so all of b that is left was compared where it was cut.
+    assert rebuilt(b, rows, DeclaredDomain({"b": wide.columns["b"]})).rows_in_groups(2) == (0, 1)
+    deeper = replace(b, nodes=(*below_first_leaf(b),))
+    # The people of the first leaf's two cells are asked about a and b, those of the other leaf not about a.
+    assert rebuilt(deeper, rows, wide).rows_in_groups(2)[1] == 2
+    # A file of scikit-learn holds the seed that says which columns each node compared. Two people can swap values.
+    seeded = replace(deeper, format="skops_file")
+    assert rebuilt(seeded, rows, wide).rows_in_groups(2)[1] == 3
+
+
+def below_first_leaf(tree):
+    """Return the nodes of a stump whose first leaf is cut once more, at a = 0.5."""
+    root, first, second = tree.nodes
+    yield root
+    yield replace(first, children=(3, 4))
+    yield second
+    halves = ((-np.inf, 0.5, (1.0, 0.0)), (0.5, np.inf, (0.0, 1.0)))
+    for place, (low, high, counts) in enumerate(halves, start=3):
+        test = NumericTest("a", low, high, high_closed=high == 0.5)
+        yield Node(place, str(place), 1, (), test, records=1.0, class_counts=counts)
 
 
 def test_a_model_too_large_to_compare_with_the_domain_is_not_decided(monkeypatch):
