@@ -3,11 +3,17 @@
 import csv
 import shlex
 import shutil
+from pathlib import Path
 
+import pandas as pd
 import pytest
+import skops.io
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from tests.kit import places
 from tests.kit.run import run_command
+from treewarden.learn import PolicyTreeClassifier
 from treewarden.ppdm_models.files.convert import first_writable
 from treewarden.ppdm_models.files.load import formats, read_model
 
@@ -47,6 +53,27 @@ def test_an_audit_prints_how_the_trees_alone_are_written_and_audited(name, tmp_p
     assert f"treewarden convert {convert[1]}" in " ".join(report.split())
     assert "0 to 1 item" in report
     assert "0 to 1 item" not in told
+
+
+def test_more_time_is_no_step_where_only_the_rest_of_the_file_is_not_decided(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    check = '[[check]]\nid = "{}"\nmeasure = "{}"\nrule = "{}"\nlimit = {}\n'
+    head = 'name = "rest"\nversion = "1"\ntitle = "rest"\n'
+    rest = check.format("rest", "side_leaks", "at_most", 0) + 'parameters = { kind = "people" }\n'
+    Path("rest.toml").write_text(head + rest, encoding="utf-8")
+    Path("leaves.toml").write_text(
+        head + check.format("leaf", "k_anonymity", "at_least", 5), encoding="utf-8"
+    )
+    table = pd.DataFrame({"age": range(60), "ill": ["no", "yes", "no"] * 10 + ["yes"] * 30})
+    table.to_csv("people.csv", index=False)
+    learner = PolicyTreeClassifier("leaves.toml", audit=False, folds=0)
+    pipeline = make_pipeline(StandardScaler(), learner).fit(table[["age"]], table["ill"])
+    skops.io.dump(pipeline, "model.skops")
+    options = ("--data", "people.csv", "--sensitive", "ill", "--policy", "rest.toml")
+    outcome = run_command("audit", "model.skops", *options)
+    assert outcome.exit_code == 3, outcome.output
+    assert "Write only the trees" in outcome.output
+    assert "more time" not in outcome.output
 
 
 def test_each_format_that_cannot_pass_has_a_way_to_a_file_that_can():

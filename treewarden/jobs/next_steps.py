@@ -317,7 +317,8 @@ def _after_doubt(request: Request, done: JudgedAudit) -> Iterator[NextStep]:
         yield NextStep("Give the search for proofs more time:", again)
     else:
         steps = [NextStep(step) for step in list(decision_steps(done.decision))[:MOST_REASONS]]
-        is_between = any(isinstance(finding.reading, Interval) for finding in failing)
+        searched = [finding for finding in failing if not finding.is_of_file]
+        is_between = any(isinstance(finding.reading, Interval) for finding in searched)
         without = _without_variances(request, evidence)
         if not without and any(finding.requirement.measure == "p_percent" for finding in failing):
             without = [NextStep(OF_LINKED)] if isinstance(evidence.model, Ensemble) else []
