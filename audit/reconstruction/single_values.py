@@ -56,7 +56,7 @@ MOST_TUPLES = 20_000
 """A candidate of a node with more combinations of counts is not written down."""
 MOST_ADDED = 12
 """So many candidates that a table breaks are written down at once, the best ones."""
-TIME_SHARE = 0.4
+TIME_SHARE = 0.25
 """Of the time that is left, values are searched for no more."""
 FEATURE_THRESHOLD = 1e-7
 """scikit-learn makes no threshold between values that are no further apart (``sklearn/tree/_splitter.pyx``)."""
@@ -234,7 +234,8 @@ class LearnerRules:
                     cut = _cut_of(tree, children, here, values)
                     if cut is None:
                         return None
-                    cuts.append(cut)
+                    if len(cut.held) > 2:  # of two values a cut says what counts do
+                        cuts.append(cut)
                     after = branch_impurity(criterion, counts.counts[list(children)]).sum()
                     if after <= 0 or not compares_all(tree):
                         continue
@@ -243,6 +244,8 @@ class LearnerRules:
                 elif (needed := _splittable(tree, counts, node)) is not None:
                     size = int(counts.counts[node].sum())
                     stopped += [(side, size, needed) for side in _sides(here, values)]
+        if not (candidates or stopped or cuts):
+            return None
         shape = (0, len(points.options))
         return cls(
             criterion=criterion,
@@ -384,7 +387,7 @@ def _splittable(tree: Tree, counts: NodeRecords, node: int) -> int | None:
     return None if is_deepest or is_small else least
 
 
-MOST_PROPOSED = 400
+MOST_PROPOSED = 200
 """Tables of one part that the solver may propose, so that rules that leave very many come to an end."""
 
 

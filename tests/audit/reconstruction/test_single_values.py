@@ -94,6 +94,14 @@ def test_splits_that_are_best_in_no_table_prove_nothing_beside_counts():
     assert BEST_SPLITS not in found.assumed
 
 
+def test_of_two_values_a_column_and_random_columns_nothing_is_searched():
+    rows = [(min(a, 1), b, code) for a, b, code in ROWS]
+    learner = grown(rows, max_depth=2, max_features=1)
+    assert not learner.learner.all_features
+    asked = {feature.name: BITS for feature in learner.used_features()}
+    assert reconstruct(learner, FOREVER, DeclaredDomain(asked)).values is None
+
+
 @pytest.mark.parametrize("limit", ["MOST_VALUES", "MOST_HELD"])
 def test_beyond_limits_nothing_more_is_proved(monkeypatch, limit):
     monkeypatch.setattr(single_values, limit, 1)
