@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 IN_JSON = (
     b'"model_fields"',
     b'"tree_structure"',
@@ -45,8 +47,16 @@ IN_TEXT = (
 """What Graphviz, LTR, partykit, RankLib, rpart, Vespa and Weka print: one of it stands in each such file."""
 
 
+PMML_ROOT = re.compile(
+    rb"(\xef\xbb\xbf)?\s*(<\?xml[^>]{0,200}\?>\s*)?(<!--[^>]{0,2000}-->\s*)?<PMML[\s>]"
+)
+"""How a document begins whose root is of PMML: none of these tools writes one."""
+
+
 def may_hold(data: bytes) -> bool:
     """Return False only where no format of this room is in the bytes."""
+    if PMML_ROOT.match(data):
+        return False
     first = data[:64].removeprefix(b"\xef\xbb\xbf").lstrip(b" \t\r\n")[:1]
     if first in (b"{", b"["):
         return any(mark in data for mark in (*IN_JSON, *IN_TEXT))
