@@ -222,9 +222,10 @@ def _lumps(
 ) -> IndexArray:
     """Return the lump of each profile: profiles alike in leaf, branch and weight in every row of the block."""
     signature = [system.case.population.leaf[profiles]]
-    # NaN differs from itself, so that every profile would be a lump of its own.
-    marked = np.nan_to_num(proved, nan=-1.0)
-    signature.append(np.unique(marked, axis=0, return_inverse=True)[1].reshape(-1))
+    if not np.isnan(proved).all():
+        # NaN differs from itself, so that every profile would be a lump of its own.
+        marked = np.nan_to_num(proved, nan=-1.0)
+        signature.append(np.unique(marked, axis=0, return_inverse=True)[1].reshape(-1))
     for candidate in block.candidates:
         family = system.families[candidate.family]
         side = np.full(len(profiles), -1, dtype=np.intp)
