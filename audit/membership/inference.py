@@ -122,7 +122,7 @@ def _known_cuts(
     members = candidates.members.sum(axis=1)
     grown_trees, unknown = [], 0
     for number, tree in enumerate(trees):
-        learner = cuts_of(tree.learner.tool)
+        learner = cuts_of(tree.learner)
         if learner is None:
             unknown += 1
             continue

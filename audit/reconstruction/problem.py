@@ -407,7 +407,7 @@ def _cuts_of_tree(
     until: Clock,
 ) -> Iterator[_CellCut]:
     """Yield the cuts of a tree on columns whose values are all known; none where its learner cuts in another way."""
-    learner = cuts_of(tree.learner.tool)
+    learner = cuts_of(tree.learner)
     if learner is None or learner.is_of_table or learner.is_value or learner.may_be_value:
         return
     if tree.format in ROUNDING:

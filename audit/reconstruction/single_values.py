@@ -355,7 +355,7 @@ def _cut_of(tree: Tree, children: Sequence[int], here: BoolArray, values: Values
     """Return the threshold of a node; None where no two of the possible values make it."""
     cut, learner = (
         plain_threshold([tree.nodes[child].test for child in children]),
-        cuts_of(tree.learner.tool),
+        cuts_of(tree.learner),
     )
     if cut is None or learner is None or not cut.is_closed or cut.feature not in values:
         return None

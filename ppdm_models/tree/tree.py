@@ -163,7 +163,8 @@ class Learner:
     ``claims_privacy``, as far as it is known (None: no more than that): no part of its value. ``draws_tied_labels``
     says that of classes which are equally frequent in a leaf one is drawn for its label: no part of its value either.
     ``class_weights`` are what the sums of the classes have to be divided by, so that every node counts the records that
-    the file says it has; empty where no weights, or several, do so: no part of its value either.
+    the file says it has; empty where no weights, or several, do so: no part of its value either. ``draws_cuts`` says
+    that thresholds were drawn at random, so that none lies half way between two values.
     """
 
     criterion: Criterion | None = None
@@ -176,6 +177,7 @@ class Learner:
     unmodelled: tuple[str, ...] = ()
     stopping: Stopping | None = field(default=None, compare=False)
     lists_columns: bool = False
+    draws_cuts: bool = False
     claim: PrivacyClaim | None = field(default=None, compare=False)
     draws_tied_labels: bool = field(default=False, compare=False)
     class_weights: tuple[float, ...] = field(default=(), compare=False)

@@ -151,6 +151,7 @@ def trees(draw):
             draw(st.none() | st.booleans()),
             tool=draw(st.sampled_from(list(Tool))),
             lists_columns=draw(st.booleans()),
+            draws_cuts=draw(st.booleans()),
         ),
         quality=quality,
         missing=draw(st.sampled_from(list(Missing))),

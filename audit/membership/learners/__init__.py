@@ -13,8 +13,7 @@ from typing import ClassVar
 
 from treewarden.ppdm_models.arrays import FloatArray
 from treewarden.ppdm_models.plugins import PluginIndex, discover
-from treewarden.ppdm_models.tree.tool import Tool
-from treewarden.ppdm_models.tree.tree import Feature
+from treewarden.ppdm_models.tree.tree import Feature, Learner
 
 GROWN_BY = {"sklearn_boosting": "scikit_learn"}
 """Libraries of boosted models whose trees are another learner's."""
@@ -51,10 +50,10 @@ def learner_cuts() -> PluginIndex[LearnerCuts]:
     return discover(sys.modules[__name__], "CUTS", LearnerCuts)
 
 
-def cuts_of(tool: Tool) -> LearnerCuts | None:
-    """Return how a learner makes thresholds; None where it is not known."""
-    index, name = learner_cuts(), tool.value.replace("-", "_")
-    return index.get(name)
+def cuts_of(learner: Learner) -> LearnerCuts | None:
+    """Return how a learner makes thresholds; None where it is not known, or where it draws them."""
+    index, name = learner_cuts(), learner.tool.value.replace("-", "_")
+    return None if learner.draws_cuts else index.get(name)
 
 
 def cuts_of_library(library: str) -> tuple[LearnerCuts, ...]:

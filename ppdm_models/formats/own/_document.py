@@ -186,6 +186,7 @@ class LearnerEntry(_Part):
     sets: bool | None = None
     unmodelled: Annotated[tuple[SplitSetting, ...], Field(max_length=len(SPLIT_SETTINGS))] = ()
     lists_columns: bool | None = None
+    draws_cuts: bool | None = None
     claim: ClaimText | None = None
 
 

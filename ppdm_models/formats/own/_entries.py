@@ -207,6 +207,7 @@ def _entry(tree: Tree) -> TreeDocument:
                 "sets": tree.learner.sets,
                 "unmodelled": tree.learner.unmodelled,
                 "claim": None if tree.learner.claim is None else tree.learner.claim.words,
+                "draws_cuts": tree.learner.draws_cuts or None,
                 "lists_columns": None
                 if tree.learner.lists_columns is tree.learner.usually_lists_columns
                 else tree.learner.lists_columns,

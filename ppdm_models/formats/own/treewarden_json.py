@@ -153,7 +153,8 @@ def tree_of(document: TreeDocument, source: str) -> Tree:
 
 def _learner(entry: LearnerEntry) -> Learner:
     claim = None if entry.claim is None else read_claim(entry.claim, "the file")
-    learner = Learner(**entry.model_dump(exclude={"lists_columns", "claim"}), claim=claim)
+    said = entry.model_dump(exclude={"lists_columns", "draws_cuts", "claim"})
+    learner = Learner(**said, draws_cuts=bool(entry.draws_cuts), claim=claim)
     listed = learner.usually_lists_columns if entry.lists_columns is None else entry.lists_columns
     return replace(learner, lists_columns=listed)
 

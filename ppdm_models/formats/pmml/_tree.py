@@ -51,6 +51,7 @@ OWN = {
     "sets",
     "unmodelled",
     "lists-columns",
+    "draws-cuts",
     "claim",
 }
 SETTINGS = {
@@ -66,6 +67,7 @@ SETTINGS = {
         rf"(?:{'|'.join(SPLIT_SETTINGS)})(?: (?:{'|'.join(SPLIT_SETTINGS)}))*"
     ),
     "lists-columns": re.compile("true|false"),
+    "draws-cuts": re.compile("true|false"),
     "claim": CLAIM_WORDS,
 }
 """What our own extensions of a tree model say, by their name without the prefix."""
@@ -111,6 +113,7 @@ def read_learner(root: Element, model: Element, records: Callable[[], float | No
             max_bins=_at_least_one(own["max-bins"]) if "max-bins" in own else None,
             sets=_yes_or_no(own["sets"]) if "sets" in own else None,
             unmodelled=tuple(own.get("unmodelled", "").split()),
+            draws_cuts=_yes_or_no(own.get("draws-cuts", "false")),
             claim=read_claim(own["claim"], "the file") if "claim" in own else None,
         )
         if "lists-columns" in own:
@@ -159,6 +162,7 @@ def _from_settings(match: re.Match[str], records: Callable[[], float | None]) ->
         tool=Tool.SCIKIT_LEARN,
         unmodelled=tuple(name for name in UNMODELLED if settings.get(name, "None") != "None"),
         stopping=_stopping_of(settings, records),
+        draws_cuts=splitter != "best",
     )
 
 

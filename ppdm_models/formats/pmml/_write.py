@@ -170,6 +170,8 @@ def _model(root: etree._Element, tree: Tree) -> etree._Element:
         own["sets"] = "true" if tree.learner.sets else "false"
     if tree.learner.unmodelled:
         own["unmodelled"] = " ".join(tree.learner.unmodelled)
+    if tree.learner.draws_cuts:
+        own["draws-cuts"] = "true"
     if tree.learner.claim is not None:
         own["claim"] = tree.learner.claim.words
     if tree.learner.lists_columns is not tree.learner.usually_lists_columns:

@@ -270,16 +270,17 @@ def learner_of(settings: Mapping[str, object], records: float, features: int) ->
         by_count = float(smallest) if is_count else float(smallest) * records
     by_share = share * records if isinstance(share, float) and 0 <= share <= 1 else 0.0
     least = min(max(by_count, by_share), max(records, 1.0))  # no leaf holds more than all
+    draws_cuts = settings.get("splitter", "best") != "best"
     return Learner(
         criterion=CRITERIA.get(str(settings.get("criterion", ""))),
         min_leaf_records=max(1, math.ceil(least)),
-        all_features=settings.get("splitter", "best") == "best"
-        and settings.get("max_features_") in (None, features),
+        all_features=not draws_cuts and settings.get("max_features_") in (None, features),
         multiway=False,
         tool=Tool.SCIKIT_LEARN,
         unmodelled=tuple(name for name in UNMODELLED if _is_set(settings.get(name))),
         stopping=stopping_of(settings, records),
         lists_columns=True,
+        draws_cuts=draws_cuts,
     )
 
 

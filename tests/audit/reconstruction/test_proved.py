@@ -22,7 +22,9 @@ from treewarden.audit.reconstruction.domain import (
 )
 from treewarden.audit.reconstruction.of_model import BOUNDED, SAMPLED, WHOLE_WEIGHTS, reconstruct
 from treewarden.audit.reconstruction.problem import NOT_ALL, read_counts
+from treewarden.ppdm_models.files.convert import converted
 from treewarden.ppdm_models.files.fitted import open_fitted
+from treewarden.ppdm_models.files.load import load_model
 from treewarden.ppdm_models.tree.column import Invalid, Treatment
 from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Member, TreeSampling
 from treewarden.ppdm_models.tree.predicate import CategoryTest, NumericTest
@@ -357,3 +359,21 @@ def test_shares_that_a_learner_kept_in_order_count_no_records():
     assert isinstance(told.population.truth, Undetermined)
     assert "monotonic_cst" in told.doubt
     assert reconstruct(replace(tree, learner=Learner()), FOREVER).records == 14
+
+
+def test_thresholds_that_a_learner_drew_are_not_half_way():
+    values = np.array([1_000_000.0, 1_000_005.0, 1_000_012.0, 1_000_021.0])
+    public = DeclaredDomain({"a": DeclaredColumn(tuple(values.tolist()))})
+    rows, classes = values[[0] * 5 + [3], None], [0] * 5 + [1]
+    for seed in range(3_000):
+        learner = DecisionTreeClassifier(splitter="random", random_state=seed).fit(rows, classes)
+        if abs(learner.tree_.threshold[0] - 1_000_006) < 0.1:
+            break
+    # Half way between the first value and the third, as 32 bits have it, though nobody has the third.
+    tree = open_fitted(learner, names=("a",)).model
+    found = reconstruct(tree, FOREVER, public)
+    assert (found.records_proved, found.whole_records, found.assumed) == (6, 0, ())
+    best = replace(tree, learner=replace(tree.learner, draws_cuts=False))
+    assert reconstruct(best, FOREVER, public).whole_records == 6
+    for form in ("pmml", "treewarden_json"):
+        assert load_model(converted(tree, form), form).learner.draws_cuts

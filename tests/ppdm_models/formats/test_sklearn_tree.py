@@ -128,7 +128,10 @@ def test_one_tree_of_a_forest_counts_bootstrap_records():
         ({"min_weight_fraction_leaf": 0.05}, Learner(Criterion.GINI, 15, multiway=False)),
         ({"max_features": 2}, Learner(Criterion.GINI, 1, False, multiway=False)),
         ({"max_features": 4}, Learner(Criterion.GINI, multiway=False)),
-        ({"splitter": "random"}, Learner(Criterion.GINI, 1, False, multiway=False)),
+        (
+            {"splitter": "random"},
+            Learner(Criterion.GINI, 1, False, multiway=False, draws_cuts=True),
+        ),
         (
             {"class_weight": "balanced"},
             Learner(Criterion.GINI, multiway=False, unmodelled=("class_weight",)),

@@ -345,9 +345,12 @@ def built(text):
         ),
         (
             "DecisionTreeClassifier(splitter='random')",
-            Learner(Criterion.GINI, 1, False, multiway=False),
+            Learner(Criterion.GINI, 1, False, multiway=False, draws_cuts=True),
         ),
-        ("ExtraTreeClassifier()", Learner(Criterion.GINI, 1, False, multiway=False)),
+        (
+            "ExtraTreeClassifier()",
+            Learner(Criterion.GINI, 1, False, multiway=False, draws_cuts=True),
+        ),
         ("DecisionTreeRegressor()", Learner(None, multiway=False)),
         (
             "DecisionTreeClassifier(class_weight={0: 2, 1: 1}, monotonic_cst=None)",
