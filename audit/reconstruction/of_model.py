@@ -357,6 +357,8 @@ def _counts_rows(tree: Tree) -> bool:
 
 
 WHOLE_WEIGHTS = "no record has a weight that is not a whole number"
+SEEN_WEIGHTS = "no record has a weight of 0 or less, or one that is too small to show"
+SAME_RECORDS = "all trees were trained on the same records"
 
 
 def _supposed_weights(trees: Sequence[Tree]) -> tuple[str, ...]:
@@ -364,7 +366,8 @@ def _supposed_weights(trees: Sequence[Tree]) -> tuple[str, ...]:
 
     Where a format says rows beside weights, and both agree in each leaf, weights within a leaf may still add up to its
     rows by chance or by calibration, and move its class counts. Only a leaf of one class, and one in which each record
-    has another class, has the same counts whatever the weights.
+    has another class, has the same counts whatever the weights, if these are
+    positive and not so small that they are lost in rounding.
     """
     if not all(map(_counts_rows, trees)):
         return (WHOLE_WEIGHTS,)
@@ -373,7 +376,7 @@ def _supposed_weights(trees: Sequence[Tree]) -> tuple[str, ...]:
     sums = np.concatenate([records_by_class(tree)[~is_inner(tree)] for tree in trees])
     present = (sums > 0).sum(axis=1)
     is_told = np.all((present == 1) | (present == sums.sum(axis=1)) | np.isnan(sums).any(axis=1))
-    return () if is_told else (EQUAL_WEIGHTS,)
+    return (SEEN_WEIGHTS,) if is_told else (EQUAL_WEIGHTS,)
 
 
 def _assumed(
@@ -381,7 +384,7 @@ def _assumed(
 ) -> tuple[str, ...]:
     """Return what proofs suppose beside the file; weights would have decided its splits too."""
     learned = (HALF_WAY,) * (thresholds is not None or values is not None)
-    weights = _supposed_weights(trees)
+    weights = (*_supposed_weights(trees), *((SAME_RECORDS,) * (len(trees) > 1)))
     if values is None or not any(map(compares_all, trees)):
         return (*learned, *weights)
     return (*learned, BEST_SPLITS, *dict.fromkeys((*weights, EQUAL_WEIGHTS)))

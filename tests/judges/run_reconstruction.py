@@ -26,7 +26,7 @@ from sklearn.ensemble import RandomForestClassifier
 from treewarden.audit.bounds import ContradictionError
 from treewarden.audit.progress import clock
 from treewarden.audit.reading import Undetermined
-from treewarden.audit.reconstruction.cells import find_boxes
+from treewarden.audit.reconstruction.cells import HALF_WAY, find_boxes
 from treewarden.audit.reconstruction.domain import DeclaredColumn, DeclaredDomain
 from treewarden.audit.reconstruction.generated_cells import generate_cells
 from treewarden.audit.reconstruction.of_model import Reconstruction, reconstruct
@@ -429,7 +429,7 @@ def judge(seed: int, most: int = MOST_FITTING) -> Tally:
         tally.undetermined += 1
         return tally
     numbers = np.array(tables).reshape(len(tables), -1, len(CLASSES))
-    tally.with_thresholds += bool(found.assumed)
+    tally.with_thresholds += HALF_WAY in found.assumed
     _hold(case, found, numbers, len(counted), tally, f"seed {seed}")
     _same_in_boxes(case, found, tally, f"seed {seed}")
     _same_by_generation(case, found, np.array(counted), tally, f"seed {seed}")

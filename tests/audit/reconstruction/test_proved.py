@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from tests.judges.run_reconstruction import judge
@@ -20,7 +21,14 @@ from treewarden.audit.reconstruction.domain import (
     PublicDomainError,
     find_domain,
 )
-from treewarden.audit.reconstruction.of_model import BOUNDED, SAMPLED, WHOLE_WEIGHTS, reconstruct
+from treewarden.audit.reconstruction.of_model import (
+    BOUNDED,
+    SAME_RECORDS,
+    SAMPLED,
+    SEEN_WEIGHTS,
+    WHOLE_WEIGHTS,
+    reconstruct,
+)
 from treewarden.audit.reconstruction.problem import NOT_ALL, read_counts
 from treewarden.ppdm_models.files.convert import converted
 from treewarden.ppdm_models.files.fitted import open_fitted
@@ -227,7 +235,11 @@ def found_of(*trees, values=(0.0, 1.0, 2.0, 3.0)):
 
 def test_a_threshold_half_way_between_two_values_only_is_two_records():
     found = found_of(cut_at(2.5, (1, 0), (0, 1)))
-    assert (found.records_proved, found.whole_records, found.assumed) == (2, 2, (HALF_WAY,))
+    assert (found.records_proved, found.whole_records, found.assumed) == (
+        2,
+        2,
+        (HALF_WAY, SEEN_WEIGHTS),
+    )
     several = found_of(cut_at(2.5, (1, 0), (0, 1)), values=(0.0, 1.0, 2.0, 3.0, 5.0))
     assert several.whole_records == 0
 
@@ -268,7 +280,7 @@ def test_thresholds_that_were_made_otherwise_prove_nothing(trees):
 def test_somebody_who_is_on_a_side_of_a_cut_has_a_value_that_makes_it():
     trees = (cut_at(2.0, (2, 0), (0, 1)), cut_at(0.5, (1, 0), (1, 1), Tool.UNKNOWN))
     found = found_of(*trees, values=(0.0, 1.0, 2.0, 3.0))
-    assert found.assumed == (HALF_WAY,)
+    assert found.assumed == (HALF_WAY, SEEN_WEIGHTS, SAME_RECORDS)
     assert found.columns_proved["a"] == 3
 
 
@@ -324,7 +336,7 @@ def test_sums_that_weights_of_classes_may_have_made_are_counts_by_supposition():
     said = "no record has a weight of its own"
     one = forest(stump("a", (2, 2), (3, 3)))
     assert said in reconstruct(one, FOREVER, BOTH).assumed
-    assert said not in reconstruct(HAND, FOREVER, BOTH).assumed
+    assert reconstruct(HAND, FOREVER, BOTH).assumed == (SEEN_WEIGHTS, SAME_RECORDS)
 
 
 def test_weights_that_add_up_to_the_rows_of_each_leaf_are_supposed_not_to_be():
@@ -372,8 +384,27 @@ def test_thresholds_that_a_learner_drew_are_not_half_way():
     # Half way between the first value and the third, as 32 bits have it, though nobody has the third.
     tree = open_fitted(learner, names=("a",)).model
     found = reconstruct(tree, FOREVER, public)
-    assert (found.records_proved, found.whole_records, found.assumed) == (6, 0, ())
+    assert (found.records_proved, found.whole_records, found.assumed) == (6, 0, (SEEN_WEIGHTS,))
     best = replace(tree, learner=replace(tree.learner, draws_cuts=False))
     assert reconstruct(best, FOREVER, public).whole_records == 6
     for form in ("pmml", "treewarden_json"):
         assert load_model(converted(tree, form), form).learner.draws_cuts
+
+
+def test_weights_that_vanish_are_supposed_not_to_be_there():
+    # One of the records at 0 has class 1, and a weight that no count of 64 bits shows.
+    fitted = DecisionTreeClassifier(max_depth=1).fit(
+        [[0.0]] * 3 + [[2.0]] * 3, [0, 0, 1, 1, 1, 1], sample_weight=[1.5, 1.5, 5e-324, 1, 1, 1]
+    )
+    found = reconstruct(open_fitted(fitted, names=("a",)).model, FOREVER)
+    assert sorted(found.counts.low.tolist()) == [[0, 3], [3, 0]]
+    assert found.assumed == (SEEN_WEIGHTS,)
+
+
+def test_trees_that_a_warm_start_gave_other_tables_are_supposed_to_share_one():
+    columns = np.array([(a, b) for a in (0.0, 1.0) for b in (0.0, 1.0)])
+    learner = RandomForestClassifier(1, bootstrap=False, warm_start=True, max_features=None)
+    learner.fit(columns, [0, 0, 1, 1])
+    learner.set_params(n_estimators=2).fit(columns, [0, 1, 0, 1])
+    found = reconstruct(open_fitted(learner, names=("a", "b")).model, FOREVER, BOTH)
+    assert SAME_RECORDS in found.assumed
