@@ -88,7 +88,8 @@ class Cost:
     of the class numbers that an average leaf no longer gives; a number given as a band counts half. ``sizes_withheld``
     is the share of the record counts that are gone. The losses are those expected on records held out (see
     ``Holdout``), None where there are none. The utilities are cross-validated, more is better, None where they cannot
-    be (see ``CrossValidation``).
+    be (see ``CrossValidation``). ``only_label`` is the class that the change predicts for everybody, "" where it tells
+    people apart, or the model did not.
     """
 
     leaves_before: int
@@ -103,6 +104,7 @@ class Cost:
     loss_after: Reading | None = None
     utility_before: Reading | None = None
     utility_after: Reading | None = None
+    only_label: str = ""
 
     @property
     def utility_lost(self) -> float:
@@ -172,6 +174,7 @@ def cost_of(
         loss_after=None if holdout is None else holdout.loss(new),
         utility_before=_utility(old, people.leaf, validation),
         utility_after=_utility(new, moved, validation),
+        only_label=_only_label(said_before, said_after),
     )
 
 
@@ -207,6 +210,7 @@ def cost_of_new_model(
         sizes_withheld=0.0,
         utility_before=told,
         utility_after=None if told is None else own,
+        only_label=_only_label(said_before, said_after),
     )
 
 
@@ -231,6 +235,15 @@ def _changed(
         return after
     changed = np.array([old != new for old, new in zip(before, after, strict=True)])
     return float(people.counts[changed].sum() / people.records) if people.records else 0.0
+
+
+def _only_label(before: Said | Undetermined, after: Said | Undetermined) -> str:
+    """Return the class that everybody is predicted now, "" where there are several or there were not."""
+    if isinstance(before, Undetermined) or isinstance(after, Undetermined):
+        return ""
+    labels = {*after}
+    label = labels.pop() if len(labels) == 1 and len({*before}) > 1 else ""
+    return label if isinstance(label, str) else ""
 
 
 def _withheld(before: float, after: float) -> float:
@@ -314,6 +327,14 @@ class RepairAttempt:
     def privacy(self) -> float | None:
         """How far the worst clause is shown to be met (see ``privacy``); None where it is not told."""
         return None if self.decision is None or self.not_audited else privacy(self.decision)
+
+    @property
+    def title(self) -> str:
+        """What is changed, in words, and whether the model then tells nobody apart."""
+        label = self.cost.only_label
+        return self.proposal.title + (
+            f"; “{label}” is then predicted for everybody" if label else ""
+        )
 
     @property
     def is_new_model(self) -> bool:

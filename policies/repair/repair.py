@@ -54,7 +54,7 @@ def message(
         doubt = next(finding for finding in decision.findings if finding.is_about_evidence)
         return f"No change to the {whole} can help. {doubt.message}"
     if recommended is not None:
-        found = f"This change passes ({recommended.name}): {recommended.proposal.title}."
+        found = f"This change passes ({recommended.name}): {recommended.title}."
         return " ".join([found, *_early(attempts, ended)])
     if nearest is None and ended is not SearchEnd.DONE:
         said = ["No change was found that passes.", *_early(attempts, ended)]
@@ -63,7 +63,7 @@ def message(
         said += [finding.message for finding in decision.failing]
     else:
         said = ["No change that was tried passes.", *_early(attempts, ended)]
-        said.append(f"Nearest: {nearest.proposal.title}. Checks that it does not pass:")
+        said.append(f"Nearest: {nearest.title}. Checks that it does not pass:")
         lacks = [finding.message for finding in nearest.failing]
         said += lacks or [f"It could not be audited in full: {nearest.problem}."]
     reasons = dict.fromkeys(refusal.reason for refusal in refusals)

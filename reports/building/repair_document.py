@@ -179,7 +179,7 @@ def _attempt(tried: repairs.RepairAttempt, repair: RepairSearch) -> Attempt:
     changed = cost.predictions_changed
     return Attempt(
         name=tried.name,
-        title=tried.proposal.title,
+        title=tried.title,
         remedies=tried.proposal.remedies,
         verdict=word(tried.verdict),
         is_recommended=tried is repair.recommended,

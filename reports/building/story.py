@@ -103,7 +103,7 @@ def repair_story(repair: RepairSearch) -> Story:
         return _of_new_model(repair, best.audit, best.decision)
     if best is not None and best.audit and best.decision:
         cost, mended = best.cost, best.audit.full.evidence
-        title = best.proposal.title
+        title = best.title
         kept = f"{cost.leaves_after} of {cost.leaves_before} leaves remain"
         kept = "" if "leaves remain" in title else f"; {kept}"
         told = cost.predictions_changed

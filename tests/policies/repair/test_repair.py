@@ -354,3 +354,13 @@ def test_a_recommendation_passes_when_it_is_audited_again(tree, k, sure):
     for attempt in result.attempts:
         now = attempt.audit.full.evidence.population.leaf
         assert now.tolist() == [attempt.proposal.node_map[index] for index in people.leaf]
+
+
+def test_a_repair_that_tells_nobody_apart_says_so():
+    # The leaf of two is merged with its sibling: all that is left predicts a, as the other leaf does.
+    tree = deep_tree([[[7, 2, 1], [0, 2, 0]], [6, 4, 4]], CLASSES)
+    found = repaired(tree, LEAVES)
+    assert found.recommended is not None
+    assert found.recommended.cost.only_label == "a"
+    assert "“a” is then predicted for everybody" in found.message
+    assert repaired(MENDABLE, BOTH).recommended.cost.only_label == ""
