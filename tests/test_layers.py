@@ -316,6 +316,7 @@ LATE_IMPORTS = {
         "treewarden.audit.reconstruction.proved",
     },
     "audit/reconstruction/of_table.py": {
+        "treewarden.audit.reconstruction.exchanges",
         "treewarden.audit.reconstruction.boosted",
         "treewarden.audit.reconstruction.named_values",
         "treewarden.audit.reconstruction.of_model",

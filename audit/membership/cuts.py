@@ -16,22 +16,15 @@ import numpy as np
 
 from treewarden.audit.membership.candidates import Candidates
 from treewarden.audit.membership.count_rows import MemberPlace
-from treewarden.audit.membership.learners import LearnerCuts
+from treewarden.audit.membership.learners import LearnerCuts, surely_apart
+from treewarden.audit.population.leaves import NodeGroups
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
 from treewarden.ppdm_models.tree.column import NumericColumn
-from treewarden.ppdm_models.tree.nodes import parents_of
 from treewarden.ppdm_models.tree.predicate import NumericTest, Predicate
 from treewarden.ppdm_models.tree.tree import Feature, Tree
 
 SINGLE_SLACK = 2.0**-23
 """Some formats keep thresholds in 32 bits: then half of a last digit may be lost, relative to the threshold."""
-NEAREST = 1e-5
-"""Learners surely cut between values further apart than this share of their size.
-
-scikit-learn adds 1e-7 to the smaller value in 32 bits: it skips neighbours that are up to two last digits apart.
-"""
-NEAREST_TO_ZERO = 1e-6
-"""And further apart than this."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,47 +51,6 @@ class CutFact:
     place: MemberPlace
     out: IndexArray
     present: tuple[IndexArray, ...] = ()
-
-
-class NodeGroups:
-    """The groups that pass each node of a tree: those of a node and all below it stand side by side."""
-
-    def __init__(self, tree: Tree, stops: IndexArray) -> None:
-        """Sort the groups, ``stops`` (G,), by where their leaf stands from left to right."""
-        self.parents = parents = parents_of(tree.nodes)
-        self.children: list[list[int]] = [[] for _ in range(len(parents))]
-        for node, parent in enumerate(parents.tolist()):
-            if parent >= 0:
-                self.children[parent].append(node)
-        self.order_of_node, self.last = self._walk(len(parents))
-        self.order = np.argsort(self.order_of_node[stops], kind="stable")
-        self._sorted = self.order_of_node[stops][self.order]
-
-    def _walk(self, size: int) -> tuple[IndexArray, IndexArray]:
-        """Return the place of each node in preorder, and the place behind the last node below it."""
-        place, last = np.zeros(size, dtype=np.intp), np.zeros(size, dtype=np.intp)
-        count, stack = 0, [(0, False)]
-        while stack:
-            node, is_done = stack.pop()
-            if is_done:
-                last[node] = count
-                continue
-            place[node] = count
-            count += 1
-            stack.append((node, True))
-            stack.extend((child, False) for child in reversed(self.children[node]))
-        return place, last
-
-    def path(self, node: int) -> Iterator[int]:
-        """Yield the nodes above one, the nearest first."""
-        while (node := int(self.parents[node])) >= 0:
-            yield node
-
-    def at(self, node: int) -> IndexArray:
-        """Return the groups that pass a node."""
-        ends = (self.order_of_node[node], self.last[node])
-        start, end = np.searchsorted(self._sorted, ends)
-        return self.order[start:end]
 
 
 class ComparedNumbers:
@@ -270,12 +222,6 @@ def neighbours(cut: MemberCut, members: IntArray) -> tuple[float, float] | None:
     """Return the greatest value left and the least value right that members, (G,) by group, have; None without any."""
     below, above = cut.below[members[cut.left] > 0], cut.above[members[cut.right] > 0]
     return (float(below[-1]), float(above[0])) if len(below) and len(above) else None
-
-
-def surely_apart(below: FloatArray, above: FloatArray) -> BoolArray:
-    """Whether a learner surely tells each value from the one above it, (n,)."""
-    size = np.maximum(np.abs(below), np.abs(above))
-    return np.asarray(above - below > np.maximum(NEAREST * size, NEAREST_TO_ZERO))
 
 
 def find_rule(cuts: Sequence[MemberCut], members: IntArray, learner: LearnerCuts) -> CutRule | None:

@@ -38,7 +38,6 @@ from treewarden.audit.membership.cuts import (
     CutFact,
     MemberBounds,
     MemberCut,
-    NodeGroups,
     find_rule,
     numeric_cuts,
     read_cut,
@@ -53,6 +52,7 @@ from treewarden.audit.membership.local_parts import (
     compared_columns,
     shared_by_parts,
 )
+from treewarden.audit.population.leaves import NodeGroups
 from treewarden.audit.progress import Clock
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, IndexArray, IntArray

@@ -20,10 +20,9 @@ from treewarden.audit.membership.cuts import (
     CutRule,
     MemberBounds,
     MemberCut,
-    NodeGroups,
-    surely_apart,
 )
-from treewarden.audit.membership.learners import LearnerCuts
+from treewarden.audit.membership.learners import LearnerCuts, surely_apart
+from treewarden.audit.population.leaves import NodeGroups
 from treewarden.audit.progress import Clock
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
 from treewarden.ppdm_models.tree.column import NumericColumn

@@ -31,7 +31,6 @@ from treewarden.audit.membership.cuts import (
     CutRule,
     MemberBounds,
     MemberCut,
-    NodeGroups,
     find_rule,
     numeric_cuts,
     read_cut,
@@ -39,6 +38,7 @@ from treewarden.audit.membership.cuts import (
 from treewarden.audit.membership.inference import infer_members
 from treewarden.audit.membership.learners import LearnerCuts, cuts_of_library
 from treewarden.audit.population.forest import Forest
+from treewarden.audit.population.leaves import NodeGroups
 from treewarden.audit.population.population import Population
 from treewarden.audit.progress import Clock
 from treewarden.audit.reading import Undetermined

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 
@@ -14,7 +14,7 @@ from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 from treewarden.ppdm_models.tables.routing import SEVERAL, Router
 from treewarden.ppdm_models.tree.column import Column
-from treewarden.ppdm_models.tree.nodes import NodeTable
+from treewarden.ppdm_models.tree.nodes import NodeTable, parents_of
 from treewarden.ppdm_models.tree.plain_splits import class_counts_of, labels_of, totals_of, where_of
 from treewarden.ppdm_models.tree.tree import (
     Node,
@@ -277,3 +277,44 @@ def _published(tree: Tree, nodes: Sequence[Node]) -> FloatArray | Undetermined:
 
 def _unpublished(where: str) -> Undetermined:
     return Undetermined(f"{where} contains no number of records with its label")
+
+
+class NodeGroups:
+    """The groups that pass each node of a tree: those of a node and all below it stand side by side."""
+
+    def __init__(self, tree: Tree, stops: IndexArray) -> None:
+        """Sort the groups, ``stops`` (G,), by where their leaf stands from left to right."""
+        self.parents = parents = parents_of(tree.nodes)
+        self.children: list[list[int]] = [[] for _ in range(len(parents))]
+        for node, parent in enumerate(parents.tolist()):
+            if parent >= 0:
+                self.children[parent].append(node)
+        self.order_of_node, self.last = self._walk(len(parents))
+        self.order = np.argsort(self.order_of_node[stops], kind="stable")
+        self._sorted = self.order_of_node[stops][self.order]
+
+    def _walk(self, size: int) -> tuple[IndexArray, IndexArray]:
+        """Return the place of each node in preorder, and the place behind the last node below it."""
+        place, last = np.zeros(size, dtype=np.intp), np.zeros(size, dtype=np.intp)
+        count, stack = 0, [(0, False)]
+        while stack:
+            node, is_done = stack.pop()
+            if is_done:
+                last[node] = count
+                continue
+            place[node] = count
+            count += 1
+            stack.append((node, True))
+            stack.extend((child, False) for child in reversed(self.children[node]))
+        return place, last
+
+    def path(self, node: int) -> Iterator[int]:
+        """Yield the nodes above one, the nearest first."""
+        while (node := int(self.parents[node])) >= 0:
+            yield node
+
+    def at(self, node: int) -> IndexArray:
+        """Return the groups that pass a node."""
+        ends = (self.order_of_node[node], self.last[node])
+        start, end = np.searchsorted(self._sorted, ends)
+        return self.order[start:end]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from treewarden.audit.population.forest import Forest
+from treewarden.audit.population.leaves import NodeGroups
 from treewarden.audit.population.population import Population
 from treewarden.audit.progress import Clock
 from treewarden.audit.reconstruction.domain import Domain, tests_by_column
@@ -200,8 +201,6 @@ def _named_rows(
 
     In cells of one option, so many records as it has named values can have each of them once.
     """
-    from treewarden.audit.membership.cuts import NodeGroups  # for cells of one value each
-
     only = reconstruction.cells.only_option()
     trees_of_option: dict[tuple[int, int], set[int]] = {}
     for factor in np.flatnonzero(named.is_listed.any(axis=0)).tolist():

@@ -136,7 +136,7 @@ def _of_counts(
         target=model.target,
         records=_records(leaves),
         may_weigh=not all(map(_counts_rows, trees)),
-        assumed=_supposed_weights(trees),
+        assumed=_assumed(trees, None, None),
         coverage=coverage_of(cells.domain, declared, cells.method),
     )
 

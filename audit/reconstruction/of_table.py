@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from treewarden.audit.inverters import inverters
 from treewarden.audit.population.file_only_population import ROWS_BESIDE_WEIGHTS
 from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.population import Population
@@ -41,11 +40,14 @@ from treewarden.audit.reconstruction.people_rows import (
     PeopleRows,
     RebuiltPeople,
     codes_of_people,
+    compares_columns,
+    hides_splits,
+    is_sampled,
     rows_of_people,
+    tells_choices,
 )
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray, alike
 from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
-from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
 from treewarden.ppdm_models.tree.plain_splits import class_counts_of, is_inner
 from treewarden.ppdm_models.tree.tree import Quality, Task, Tree
 
@@ -127,7 +129,7 @@ def rebuild_people(
     if named is not None:
         tied = np.minimum(tied, named.shared_rows(cell, truth, regions.is_open, regions.is_cut))
     people_rows = rows_of_people(codes_of_people(population, domain), cell, truth)
-    open_rows = _open_rows(forest, people_rows, regions.is_asked)
+    open_rows = _open_rows(forest, population, domain, people_rows, regions.is_asked)
     cells = _OwnCells(by_class, regions.sizes == 1, tied, first, open_rows)
     is_counted = isinstance(forest.model, Tree) and counts_each_leaf(forest.model)
     if not cells.is_one.any() and not is_counted:
@@ -190,35 +192,28 @@ def _named_values(forest: Forest, population: Population, domain: Domain) -> Nam
     return named_values(forest, population, domain)
 
 
-def _open_rows(forest: Forest, rows: PeopleRows, is_asked: BoolArray) -> OpenRows:
+def _open_rows(
+    forest: Forest, population: Population, domain: Domain, rows: PeopleRows, is_asked: BoolArray
+) -> OpenRows:
     """Return the rows of people that the choice of splits may prove.
 
-    It tells nothing of a row whose people can swap a value with others of their cell and class. Where trees drew
-    samples, no swap leaves all of them as they are. A learner that drew columns compared all splits of the chosen one,
-    which says nothing of a column that no test asks about on the way to a cell; in others, ``is_asked`` (Z,).
+    It tells nothing of a row whose people can exchange a value with others of their cell: of their class, as long as no
+    leaf hides splits that were pruned, or of another, as long as no split becomes better than the chosen one. Where
+    trees drew samples, no exchange leaves all of them as they are. A learner that drew columns compared all splits of
+    the chosen one, which says nothing of a column that no test asks about on the way to a cell; in others,
+    ``is_asked`` (Z,).
     """
-    may_tell = np.ones(len(rows.cell), dtype=bool) if _compares(forest) else is_asked[rows.cell]
-    if not _is_sampled(forest.model):
-        may_tell &= ~rows.can_swap(is_within_class=True)
+    may_tell = (
+        np.ones(len(rows.cell), dtype=bool) if compares_columns(forest) else is_asked[rows.cell]
+    )
+    if not is_sampled(forest.model):
+        may_tell &= ~rows.can_swap(is_within_class=True) | hides_splits(forest, rows)
+        if may_tell.any() and all(map(tells_choices, forest.trees)):
+            from treewarden.audit.reconstruction.exchanges import find_exchanges
+
+            found = find_exchanges(forest, population, domain, rows, may_tell)
+            may_tell[[exchange.row for exchange in found]] = False
     return OpenRows(rows.cell[may_tell], rows.people[may_tell], rows.sharing[may_tell])
-
-
-def _compares(forest: Forest) -> bool:
-    """Whether it may be known which columns each node compared: all, or those that a published seed draws."""
-    if any(tree.learner.all_features for tree in forest.trees):
-        return True
-    if isinstance(forest.model, Ensemble) and forest.model.sampling.resampled:
-        return bool(forest.model.sampling.seeds)
-    return any(tree.format in ROWS_BESIDE_WEIGHTS for tree in forest.trees)
-
-
-def _is_sampled(model: Model) -> bool:
-    """Whether trees drew samples of the records, as far as the file says it."""
-    if not isinstance(model, Ensemble):
-        return False
-    if model.growth is None:
-        return model.sampling.resampled is not False
-    return bool(inverters()[model.growth.library].is_sampled(model.growth))
 
 
 def domain_of(population: Population, trees: Sequence[Tree]) -> DeclaredDomain:

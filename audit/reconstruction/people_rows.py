@@ -6,10 +6,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from treewarden.audit.consistent_tables.facts.exact import SLACK_SHARE
+from treewarden.audit.facts.impurity_rows import branch_impurity
+from treewarden.audit.inverters import inverters
+from treewarden.audit.population.file_only_population import ROWS_BESIDE_WEIGHTS
+from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.population import Population
 from treewarden.audit.reconstruction.cells import CellMethod, CellProofs, join_by_group
 from treewarden.audit.reconstruction.domain import Domain
 from treewarden.ppdm_models.arrays import BoolArray, IndexArray, IntArray, alike
+from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
+from treewarden.ppdm_models.tree.plain_splits import class_counts_of
+from treewarden.ppdm_models.tree.tool import Tool
+from treewarden.ppdm_models.tree.tree import Criterion, Tree
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -131,3 +140,89 @@ class RebuiltPeople:
             most = np.maximum(most, self.open_rows.in_groups(smaller_than, len(most)))
         most = np.where(self.leaf < smaller_than, self.people, most)
         return int(self.proved[is_small].sum()), int(most.sum())
+
+
+# What a learner makes of an exchange of values.
+
+MEASURED = (Criterion.GINI, Criterion.ENTROPY)
+"""The criteria whose impurities are computed here."""
+
+
+def compares_columns(forest: Forest) -> bool:
+    """Whether it may be known which columns each node compared: all, or those that a published seed draws."""
+    if any(tree.learner.all_features for tree in forest.trees):
+        return True
+    if isinstance(forest.model, Ensemble) and forest.model.sampling.resampled:
+        return bool(forest.model.sampling.seeds)
+    return any(tree.format in ROWS_BESIDE_WEIGHTS for tree in forest.trees)
+
+
+def is_sampled(model: Model) -> bool:
+    """Whether trees drew samples of the records, as far as the file says it."""
+    if not isinstance(model, Ensemble):
+        return False
+    if model.growth is None:
+        return model.sampling.resampled is not False
+    return bool(inverters()[model.growth.library].is_sampled(model.growth))
+
+
+def tells_choices(tree: Tree) -> bool:
+    """Whether a tree is one of scikit-learn, and its file tells how each split was chosen.
+
+    Where its file does not say when it stopped, some settings, or pruning by hand, leave the same leaves of any table.
+    """
+    learner = tree.learner
+    is_known = learner.tool is Tool.SCIKIT_LEARN and learner.criterion in MEASURED
+    if (
+        not is_known
+        or not tree.has_people
+        or learner.unmodelled
+        or learner.draws_cuts
+        or learner.saw_noise
+    ):
+        return False
+    return learner.stopping is None or not learner.stopping.pruning_alpha
+
+
+def hides_splits(forest: Forest, rows: PeopleRows) -> BoolArray:
+    """Whether some leaf of each row of people, (R,), may have been split further before the tree was pruned.
+
+    That it was pruned tells of several columns together, so that no exchange surely leaves it as it is.
+    """
+    found = np.zeros(len(rows.cell), dtype=bool)
+    for tree, stops in zip(forest.trees, forest.stops, strict=True):
+        found |= _hides_splits(tree)[stops[rows.profile]]
+    return found
+
+
+def _hides_splits(tree: Tree) -> BoolArray:
+    """Whether each node of a tree is a leaf that may have been split and pruned again, (N,).
+
+    Not where it could not be split, or where its own cost is no higher than what one more leaf costs (the smallest
+    subtree of least cost; Breiman et al. 1984, section 3.3).
+    """
+    found = np.zeros(len(tree.nodes), dtype=bool)
+    learner, stopping = tree.learner, tree.learner.stopping
+    alpha = 0.0 if stopping is None else stopping.pruning_alpha
+    prunes = learner.tool in (Tool.RPART, Tool.SPARK, Tool.WEKA)
+    if not (prunes or alpha > 0):
+        return found
+    leaves = np.array([leaf.index for leaf in tree.leaves])
+    counts = class_counts_of(tree, leaves)
+    if np.isnan(counts).any():
+        found[leaves] = True
+        return found
+    records, whole = counts.sum(axis=1), counts.sum(axis=0)
+    fewest = 2 * learner.min_leaf_records
+    if stopping is not None:
+        fewest = max(fewest, stopping.min_split_records)
+    found[leaves] = ((counts > 0).sum(axis=1) > 1) & (records >= fewest)
+    if learner.tool is Tool.RPART and learner.criterion is not None:
+        cost, least = records - counts.max(axis=1), whole.sum() - whole.max()
+    elif learner.tool is Tool.SCIKIT_LEARN and learner.criterion in MEASURED:
+        unit = np.log(2) if learner.criterion is Criterion.ENTROPY else 1.0
+        cost, least = branch_impurity(learner.criterion, counts) / unit, whole.sum()
+    else:
+        return found
+    found[leaves] &= cost > alpha * least * (1 - float(SLACK_SHARE))
+    return found

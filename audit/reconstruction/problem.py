@@ -20,11 +20,11 @@ from treewarden.audit.engine.problem import Problem
 from treewarden.audit.membership.cuts import (
     SINGLE_SLACK,
     CutRule,
-    NodeGroups,
     PlainThreshold,
     plain_threshold,
 )
 from treewarden.audit.membership.learners import LearnerCuts, cuts_of
+from treewarden.audit.population.leaves import NodeGroups
 from treewarden.audit.progress import Clock
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.reconstruction.cells import (

@@ -22,8 +22,9 @@ from treewarden.audit.consistent_tables.facts.exact import SLACK_SHARE
 from treewarden.audit.consistent_tables.facts.splits import ROUNDING
 from treewarden.audit.consistent_tables.proofs import solver_module
 from treewarden.audit.facts.impurity_rows import branch_impurity
-from treewarden.audit.membership.cuts import SINGLE_SLACK, CutRule, NodeGroups, plain_threshold
+from treewarden.audit.membership.cuts import SINGLE_SLACK, CutRule, plain_threshold
 from treewarden.audit.membership.learners import cuts_of
+from treewarden.audit.population.leaves import NodeGroups
 from treewarden.audit.progress import Clock
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.reconstruction.cells import (

@@ -11,12 +11,28 @@ import sys
 from abc import ABC, abstractmethod
 from typing import ClassVar
 
-from treewarden.ppdm_models.arrays import FloatArray
+import numpy as np
+
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray
 from treewarden.ppdm_models.plugins import PluginIndex, discover
 from treewarden.ppdm_models.tree.tree import Feature, Learner
 
 GROWN_BY = {"sklearn_boosting": "scikit_learn"}
 """Libraries of boosted models whose trees are another learner's."""
+
+NEAREST = 1e-5
+"""Learners surely cut between values further apart than this share of their size.
+
+scikit-learn adds 1e-7 to the smaller value in 32 bits: it skips neighbours that are up to two last digits apart.
+"""
+NEAREST_TO_ZERO = 1e-6
+"""And further apart than this."""
+
+
+def surely_apart(below: FloatArray, above: FloatArray) -> BoolArray:
+    """Whether a learner surely tells each value from the one above it, (n,)."""
+    size = np.maximum(np.abs(below), np.abs(above))
+    return np.asarray(above - below > np.maximum(NEAREST * size, NEAREST_TO_ZERO))
 
 
 class LearnerCuts(ABC):

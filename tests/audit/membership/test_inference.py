@@ -9,8 +9,8 @@ import pytest
 
 from tests.kit.tiers import cases
 from treewarden.audit.membership.candidates import Candidates, MembershipInference
-from treewarden.audit.membership.cuts import surely_apart
 from treewarden.audit.membership.inference import infer_members
+from treewarden.audit.membership.learners import surely_apart
 from treewarden.audit.membership.local_parts import fillings
 from treewarden.audit.progress import FOREVER, Clock
 from treewarden.audit.reading import Undetermined

@@ -18,7 +18,7 @@ from treewarden.audit.reconstruction.generated_cells import (
     _Generation,
     generate_cells,
 )
-from treewarden.audit.reconstruction.of_model import reconstruct
+from treewarden.audit.reconstruction.of_model import SAME_RECORDS, SEEN_WEIGHTS, reconstruct
 from treewarden.audit.reconstruction.of_table import rebuild_people
 from treewarden.audit.reconstruction.problem import NO_RECORD, read_counts
 from treewarden.ppdm_models.tree.ensemble import trees_of
@@ -61,6 +61,7 @@ def test_the_hand_case_is_proved_without_a_list(none_listed):
     found = reconstruct(HAND, FOREVER, BOTH)
     assert (found.records_proved, found.whole_records, found.tables) == (2, 2, 2)
     assert "searched by column generation" in found.coverage.words
+    assert found.assumed == (SEEN_WEIGHTS, SAME_RECORDS)
 
 
 def test_records_are_proved_though_other_cells_were_never_generated(none_listed, monkeypatch):

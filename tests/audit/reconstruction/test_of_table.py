@@ -167,6 +167,17 @@ def test_indicators_of_one_attribute_go_together():
     assert (found.tables, int(found.proved.sum())) == (1, 3)
 
 
+LIMITS = (
+    {},
+    {},
+    {"max_leaf_nodes": 2},
+    {"max_leaf_nodes": 3},
+    {"min_impurity_decrease": 0.02},
+    {"ccp_alpha": 0.03},
+)
+"""By what scikit-learn may stop beside depth and size."""
+
+
 def grown_tree(seed):
     """Return a table of a few values and trees that scikit-learn grows on it, with any limits."""
     random = np.random.default_rng(seed)
@@ -182,6 +193,7 @@ def grown_tree(seed):
         "max_features": random.choice([None, None, 1]),
         "random_state": 0,
     }
+    settings |= LIMITS[int(random.integers(len(LIMITS)))]
     case = TableCase(columns, DeclaredDomain(), (), points, tuple(codes), settings)
     return replace(case, trees=_forest(case, points, codes, settings))
 

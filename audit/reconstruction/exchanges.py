@@ -1,0 +1,275 @@
+"""Rows that no choice of splits proves: an exchange of values makes another table, of which the same trees are grown.
+
+People of two classes in one cell stop in the same leaf of every tree. Where as many of them as have a row take its
+value of one factor, and give it theirs, nobody has the row, and every node keeps its records, its classes and the
+values that are there. What changes is the impurity of cuts between the two values. As long as each of these stays worse
+than the split that was chosen there, scikit-learn grows the same trees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from treewarden.audit.consistent_tables.facts.exact import SLACK_SHARE
+from treewarden.audit.consistent_tables.facts.splits import ROUNDING
+from treewarden.audit.facts.impurity_rows import branch_impurity
+from treewarden.audit.membership.learners import surely_apart
+from treewarden.audit.population.forest import Forest
+from treewarden.audit.population.leaves import NodeGroups
+from treewarden.audit.population.population import Population
+from treewarden.audit.reconstruction.domain import Domain
+from treewarden.audit.reconstruction.people_rows import PeopleRows
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray, alike
+from treewarden.ppdm_models.tree.column import NumericColumn
+from treewarden.ppdm_models.tree.tree import Criterion
+
+MOST_CHECKS = 100_000
+"""So many nodes are looked at for exchanges, of all rows together."""
+MOST_COUNTED = 20_000_000
+"""And so many rows are counted for the nodes' cuts."""
+PARTNER_VALUES = 4
+"""Values of a factor that are tried in a row's place, the nearest ones."""
+
+
+class Exchange(NamedTuple):
+    """All people of a row give their value of a factor to as many of the cell with a partner's class and value.
+
+    ``row`` and ``partner`` are rows of people, ``factor`` is one of the domain.
+    """
+
+    row: int
+    partner: int
+    factor: int
+
+
+def find_exchanges(
+    forest: Forest,
+    population: Population,
+    domain: Domain,
+    rows: PeopleRows,
+    is_open: BoolArray,
+) -> list[Exchange]:
+    """Return an exchange across classes after which each of some open rows of people, ``is_open`` (R,), is surely gone.
+
+    It is known how all trees were grown (``tells_choices``). Rows that few people share come first, as there may be too
+    many to look at.
+    """
+    exchanges = _CellExchanges(forest, population, domain, rows)
+    waiting = np.flatnonzero(is_open)
+    found = []
+    for row in waiting[np.argsort(rows.sharing[waiting], kind="stable")].tolist():
+        if exchanges.is_spent:
+            break
+        found += exchanges.of_row(row)
+    return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Cuts:
+    """The cuts of one column at one node: records by class ``left`` of each, (V-1, m), and of the node, ``whole`` (m,).
+
+    ``limit`` (V-1,) is the impurity that each has to stay above.
+    """
+
+    left: FloatArray
+    whole: FloatArray
+    limit: FloatArray
+
+    def bears(self, criterion: Criterion, first: int, last: int, move: FloatArray) -> bool:
+        """Whether all cuts from the first to the one before the last stay worse when records ``move`` (m,) go left."""
+        after = _impurity_after(criterion, self.left[first:last] + move, self.whole)
+        return bool((after > self.limit[first:last]).all())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Ranks:
+    """The place of each row's value among the V of a column, (R,), as scikit-learn compares them.
+
+    ``is_sure`` (V-1,) says of which neighbours it surely tells one from the other.
+    """
+
+    place: IntArray
+    is_sure: BoolArray
+
+
+def _ranks(
+    forest: Forest, population: Population, names: Iterable[str], rows: PeopleRows
+) -> tuple[_Ranks, ...]:
+    """Return the ranks of the columns of a factor; none where one of them does not hold plain numbers."""
+    treated = {each.name for each in forest.model.features if each.treatments or not each.numeric}
+    found = []
+    for name in names:
+        column = population.columns.get(name)
+        if not isinstance(column, NumericColumn) or column.missing.any() or name in treated:
+            return ()
+        numbers = column.numbers[rows.profile].astype(np.float32).astype(np.float64)
+        values, place = np.unique(numbers, return_inverse=True)
+        found.append(_Ranks(place.reshape(-1), surely_apart(values[:-1], values[1:])))
+    return tuple(found)
+
+
+def _groups_of(cell: IntArray) -> list[IndexArray]:
+    """Return which rows are in each cell."""
+    order = np.argsort(cell, kind="stable")
+    return np.split(order, np.cumsum(np.bincount(cell))[:-1])
+
+
+def _impurity_after(criterion: Criterion, left: FloatArray, whole: FloatArray) -> FloatArray:
+    return np.asarray(
+        branch_impurity(criterion, np.stack([left, whole - left], axis=-2)).sum(axis=-1)
+    )
+
+
+class _CellExchanges:
+    """What exchanges of one factor between people of a cell do to the cuts of all nodes above it."""
+
+    def __init__(
+        self, forest: Forest, population: Population, domain: Domain, rows: PeopleRows
+    ) -> None:
+        self.trees, self.rows = forest.trees, rows
+        self.classes = int(rows.coordinates[:, 0].max()) + 1
+        self.stops = forest.stops[:, rows.profile]
+        self.groups = [
+            NodeGroups(tree, stops) for tree, stops in zip(forest.trees, self.stops, strict=True)
+        ]
+        self.ranks = [_ranks(forest, population, each.columns, rows) for each in domain.factors]
+        self.checks = self.counted = 0
+        self._cuts: dict[tuple[int, int, int, int], _Cuts | None] = {}
+        self._answers: dict[tuple[int, ...], bool] = {}
+        self._of_cell = _groups_of(rows.cell)
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether so many nodes were looked at that the rest stays open."""
+        return self.checks >= MOST_CHECKS or self.counted >= MOST_COUNTED
+
+    def of_row(self, row: int) -> list[Exchange]:
+        """Return an exchange of all people of a row with people of another class; none where there may be none."""
+        rows = self.rows
+        cell, code, needed = int(rows.cell[row]), int(rows.coordinates[row, 0]), rows.people[row]
+        inside = self._of_cell[cell]
+        others = inside[rows.coordinates[inside, 0] != code]
+        for factor, ranks in enumerate(self.ranks):
+            if not ranks:
+                continue
+            own = int(rows.coordinates[row, 1 + factor])
+            for partner in self._partners(others, factor, own, int(needed)):
+                their_code, theirs = (int(rows.coordinates[partner, n]) for n in (0, 1 + factor))
+                key = (cell, factor, code, own, their_code, theirs, int(needed))
+                if key not in self._answers:
+                    self._answers[key] = self._bears(row, partner, factor, float(needed))
+                if self._answers[key]:
+                    return [Exchange(row, partner, factor)]
+        return []
+
+    def _partners(self, others: IndexArray, factor: int, value: int, needed: int) -> Iterator[int]:
+        """Yield a row of each class and value of which there are as many people as needed, the nearest values first."""
+        values = self.rows.coordinates[others, 1 + factor]
+        there = others[values != value]
+        if not len(there):
+            return
+        kinds = [self.rows.coordinates[there, 0], self.rows.coordinates[there, 1 + factor]]
+        first, kind = alike(kinds)
+        many = np.bincount(kind, self.rows.people[there], minlength=len(first)) >= needed
+        partners = there[first[many]]
+        distance = np.abs(self.rows.coordinates[partners, 1 + factor] - value)
+        nearest = np.argsort(distance, kind="stable")[: PARTNER_VALUES * (self.classes - 1)]
+        yield from partners[nearest].tolist()
+
+    def _bears(self, row: int, partner: int, factor: int, needed: float) -> bool:
+        """Whether all trees stay as they are when so many people of two rows exchange their values of a factor."""
+        code, their_code = (int(self.rows.coordinates[each, 0]) for each in (row, partner))
+        for column, ranks in enumerate(self.ranks[factor]):
+            own, theirs = int(ranks.place[row]), int(ranks.place[partner])
+            if own == theirs:
+                continue
+            # People of the row leave the left side where theirs is the greater value, and the others come there.
+            sign = 1.0 if theirs < own else -1.0
+            move = np.zeros(self.classes)
+            move[code], move[their_code] = sign * needed, -sign * needed
+            first, last = min(own, theirs), max(own, theirs)
+            if not self._nodes_bear(row, (factor, column), (first, last), move):
+                return False
+        return True
+
+    def _nodes_bear(
+        self, row: int, place: tuple[int, int], between: tuple[int, int], move: FloatArray
+    ) -> bool:
+        for number, tree in enumerate(self.trees):
+            criterion = tree.learner.criterion
+            assert criterion is not None
+            stop = int(self.stops[number, row])
+            for node in (stop, *self.groups[number].path(stop)):
+                self.checks += 1
+                cuts = self._cuts_at(number, node, place)
+                if cuts is not None and not cuts.bears(criterion, *between, move):
+                    return False
+        return True
+
+    def _cuts_at(self, number: int, node: int, place: tuple[int, int]) -> _Cuts | None:
+        """Return the cuts of a column at a node with what they have to stay above; None where nothing limits them."""
+        key = number, node, *place
+        if key not in self._cuts:
+            self._cuts[key] = self._new_cuts(number, node, place)
+        return self._cuts[key]
+
+    def _new_cuts(self, number: int, node: int, place: tuple[int, int]) -> _Cuts | None:
+        tree, groups = self.trees[number], self.groups[number]
+        criterion, stopping = tree.learner.criterion, tree.learner.stopping
+        assert criterion is not None
+        children = groups.children[node]
+        gains_count = stopping is not None and (
+            stopping.max_leaves is not None or stopping.min_impurity_decrease > 0
+        )
+        if not children and not gains_count:
+            return None  # what its settings of depth and size say of a leaf, no exchange changes
+        left, whole = self._left_of(number, node, place)
+        doubt = (float(SLACK_SHARE) + 64 * ROUNDING) * whole.sum()
+        after = _impurity_after(criterion, left, whole)
+        if children:
+            parts = np.array([self._records_at(groups.at(child)) for child in children])
+            limit = np.full(len(left), branch_impurity(criterion, parts).sum())
+        elif tree.learner.all_features:
+            limit = np.full(len(left), self._best(number, node))
+        else:
+            limit = after
+        # Some cut of a leaf gained the most, which was too little: no cut may gain more than that.
+        doubt = (float(SLACK_SHARE) + 64 * ROUNDING) * whole.sum()
+        return _Cuts(left, whole, limit + doubt)
+
+    def _best(self, number: int, node: int) -> float:
+        """Return the least impurity after any cut that the learner may surely make at a node, infinite without one."""
+        learner = self.trees[number].learner
+        assert learner.criterion is not None
+        best = np.inf
+        for factor, columns in enumerate(self.ranks):
+            for column, ranks in enumerate(columns):
+                left, whole = self._left_of(number, node, (factor, column))
+                sizes = left.sum(axis=1)
+                least = np.minimum(sizes, whole.sum() - sizes) >= learner.min_leaf_records
+                is_allowed = least & ranks.is_sure
+                after = _impurity_after(learner.criterion, left[is_allowed], whole)
+                best = min(best, float(after.min(initial=np.inf)))
+        return best
+
+    def _left_of(
+        self, number: int, node: int, place: tuple[int, int]
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the records by class on the left of each cut of a column at a node, and of the node."""
+        ranks, here = self.ranks[place[0]][place[1]], self.groups[number].at(node)
+        self.counted += len(here)
+        size = len(ranks.is_sure) + 1
+        codes = ranks.place[here] * self.classes + self.rows.coordinates[here, 0]
+        counts = np.bincount(codes, self.rows.people[here], minlength=size * self.classes)
+        every = counts.reshape(size, self.classes).cumsum(axis=0)
+        return every[:-1], every[-1]
+
+    def _records_at(self, here: IndexArray) -> FloatArray:
+        codes = self.rows.coordinates[here, 0]
+        records = np.zeros(self.classes)
+        np.add.at(records, codes, self.rows.people[here])
+        return records
