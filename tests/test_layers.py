@@ -364,7 +364,10 @@ LATE_IMPORTS = {
         "treewarden.reports.building.claims",
         "treewarden.reports.building.ensembles",
     },
-    "reports/building/steps.py": {"treewarden.ppdm_models.files.convert"},
+    "reports/building/steps.py": {
+        "treewarden.policies.repair.repair",
+        "treewarden.ppdm_models.files.convert",
+    },
     "reports/renderers/__init__.py": {"treewarden.reports.building.entry"},
     "reports/renderers/html.py": {"treewarden.reports.figures.plots"},
     "service/operations/observability.py": {

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from treewarden.audit.consistent_tables.result import ConsistentTables
 from treewarden.audit.population.population import Population
 from treewarden.audit.progress import Step, silent
+from treewarden.audit.reading import Undetermined
 from treewarden.audit.result import Audit
 from treewarden.policies.judging.decision import Decision
 from treewarden.policies.judging.judge import judge, out_of_reach
@@ -63,12 +64,24 @@ def message(
         said += [finding.message for finding in decision.failing]
     else:
         said = ["No change that was tried passes.", *_early(attempts, ended)]
-        said.append(f"Nearest: {nearest.title}. Checks that it does not pass:")
-        lacks = [finding.message for finding in nearest.failing]
-        said += lacks or [f"It could not be audited in full: {nearest.problem}."]
+        said += [f"Nearest: {nearest.title} ({nearest.name}).", *_lacks(nearest)]
+        return " ".join(said)
     reasons = dict.fromkeys(refusal.reason for refusal in refusals)
     said += [f"{capital(reason)}." for reason in reasons]
     return " ".join(said)
+
+
+def _lacks(nearest: RepairAttempt) -> Iterator[str]:
+    """Yield which checks an attempt does not pass, without their figures, and once why some are not decided."""
+    names = dict.fromkeys(finding.message.partition(":")[0] for finding in nearest.failing)
+    if not names:
+        yield f"It could not be audited in full: {nearest.problem}."
+        return
+    yield f"Checks that it does not pass: {'; '.join(names)}."
+    readings = [finding.reading for finding in nearest.failing]
+    why = next((reading.reason for reading in readings if isinstance(reading, Undetermined)), "")
+    if why:
+        yield f"{'Not' if len(names) == 1 else 'Some are not'} decided, because {why}."
 
 
 def _early(attempts: Sequence[RepairAttempt], ended: SearchEnd) -> list[str]:
@@ -271,6 +284,8 @@ __all__ = [
 ]
 
 Auditor = Callable[[Model], Audit]
+EVERY_CHANGE = "every change"
+"""What is refused where no changed model can be written."""
 
 
 def repair(
@@ -287,6 +302,7 @@ def repair(
     every: bool = True,
     chosen: str = "",
     tell: Tell = to_nobody,
+    refused: str = "",
 ) -> RepairSearch:
     """Try each remedy, and each after the one before it, until all that is worth it was audited and judged.
 
@@ -294,6 +310,8 @@ def repair(
     with the pack's measures taken; ``audit_all`` does so for several proposals, each as it would be published. What
     fails at a ``glance`` is not audited. Without ``every``, what costs more than a change that passes is not audited
     either, but for the one that is ``chosen`` by its name.
+
+    ``refused`` is why no changed model can be written: nothing is tried then.
 
     ``step`` is told of each stage, and ``tell`` in words of each change. At the ``deadline``, and at a keyboard
     interrupt, the search ends, and what it found so far is returned; what else they raise ends the run.
@@ -320,7 +338,9 @@ def repair(
         tell=tell,
     )
     search = RemedySearch(trial)
-    if decision.verdict is not PolicyVerdict.PASS and not doubts(decision):
+    if refused:
+        search.refusals.append(NoProposal((EVERY_CHANGE,), refused))
+    elif decision.verdict is not PolicyVerdict.PASS and not doubts(decision):
         search.run(result, decision)
     return _outcome(model, result, decision, search)
 

@@ -139,6 +139,15 @@ class Combination(StrEnum):
     ADDITIVE = "additive"
 
 
+OF_FORESTS = (
+    Combination.AVERAGE,
+    Combination.WEIGHTED_AVERAGE,
+    Combination.MAJORITY_VOTE,
+    Combination.WEIGHTED_MAJORITY_VOTE,
+)
+"""How trees are combined that are each trained by themselves, on all records or on a sample of their own."""
+
+
 class Link(StrEnum):
     """What turns the combined score into what the model predicts."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 
 from treewarden.audit.evidence import Evidence
@@ -61,15 +62,21 @@ def repair_part(repair: RepairSearch) -> RepairPart:
         else None,
         compared=_compared(repair.audit, after.audit) if after and after.audit else (),
         attempts=tuple(_attempt(attempt, repair) for attempt in sorted(repair.attempts, key=order)),
-        refusals=tuple(
-            f"{' then '.join(refusal.remedies)}: {sentence(refusal.reason)}"
-            for refusal in repair.refusals
-        ),
+        refusals=tuple(_refusals(repair)),
         summary=_summary(repair),
         advice=repair.advice,
         utility=_utility_words(repair),
         search_cut=repair.search_cut,
     )
+
+
+def _refusals(repair: RepairSearch) -> Iterator[str]:
+    """Yield what could not be tried and why, each reason once."""
+    by_reason: dict[str, list[str]] = {}
+    for refusal in repair.refusals:
+        by_reason.setdefault(refusal.reason, []).append(" then ".join(refusal.remedies))
+    for reason, names in by_reason.items():
+        yield f"{', '.join(dict.fromkeys(names))}: {sentence(reason)}"
 
 
 UTILITY_WORDS = {"accuracy": "accuracy", "auc": "AUC", "log-loss": LOG_LOSS}

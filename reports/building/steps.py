@@ -18,12 +18,13 @@ from treewarden.policies.judging.decision import (
 from treewarden.policies.verdict import FindingKind
 from treewarden.ppdm_models.files.load import formats, writers
 from treewarden.ppdm_models.formats import ESTIMATOR
-from treewarden.ppdm_models.tree.ensemble import Model
+from treewarden.ppdm_models.tree.ensemble import OF_FORESTS, Ensemble, Model, trees_of
 from treewarden.ppdm_models.tree.side_channels import kinds_of
+from treewarden.ppdm_models.tree.tree import Quality
 from treewarden.reports.document.words import counted, listed, sentence
 
 if TYPE_CHECKING:
-    pass
+    from treewarden.policies.repair.repair import SettingNames
 
 # A file's side channels in words, and the command that takes them out.
 
@@ -116,11 +117,25 @@ TRIES = "it tries several changes, audits every changed model, and shows the cos
 SETTINGS = "min_samples_leaf, min_data_in_leaf, min_child_weight"
 SETTINGS_OF = {
     "gbm_json": "n.minobsinnode",
-    "r_forest_json": "nodesize in randomForest, min.bucket in ranger",
     **dict.fromkeys(("rpart_json", "rpart_summary", "rpart_text"), "minbucket"),
     **dict.fromkeys(("partykit_json", "partykit_text"), "minbucket"),
 }
 """What the tools behind a format call the smallest leaf."""
+R_FORESTS = "r_forest_json"
+FEWER_LEAVES = (
+    "with fewer leaves (maxnodes in randomForest, max.depth in ranger; "
+    "in newer versions of ranger also min.bucket)"
+)
+"""For R's forests: nodesize and min.node.size say which nodes are split, and leave leaves of one record."""
+FROM_ALL = {
+    R_FORESTS: "replace = FALSE with sampsize = nrow(data) in randomForest, with sample.fraction = 1 in ranger",
+}
+FROM_ALL_USUALLY = "such as bootstrap=False in scikit-learn and Spark"
+DRAWN_LABELS = (
+    "its leaves hold labels alone, R draws the label where classes are equally frequent, and no format that treewarden "
+    "writes says so. A changed file would stay UNDETERMINED"
+)
+SINGLE_TREE = "If that does not pass either, publish a single tree of this table."
 GAIN = "estimate_gain"
 FASTER = (
     "with a larger learning rate (learning_rate, eta, shrinkage) or more rounds, so that the model itself predicts "
@@ -148,9 +163,44 @@ def repair_target(model: Model) -> str | None:
     """Return the format that a repair has to name: "" where it writes what it read; None where none says the model."""
     if not _is_only_read(model):
         return ""
+    if draws_labels(model):
+        return None
     from treewarden.ppdm_models.files.convert import first_writable  # what can be written
 
     return first_writable(model)
+
+
+def draws_labels(model: Model) -> bool:
+    """Return whether a forest publishes labels alone, of which ties were drawn: no file that is written says that."""
+    trees = trees_of(model) if isinstance(model, Ensemble) and model.classes else ()
+    return any(t.learner.draws_tied_labels and t.quality is Quality.ABSENT for t in trees)
+
+
+def another_training(model: Model) -> str:
+    """Return how to train a model again that it may pass, in the words of its library: on what, and how large."""
+    larger = f"with larger leaves ({SETTINGS_OF.get(model.format, SETTINGS)})"
+    if model.format == R_FORESTS:
+        larger = FEWER_LEAVES
+    if not isinstance(model, Ensemble):
+        return larger
+    if model.growth is not None:
+        from treewarden.policies.repair.repair import NAMES  # few need the search
+
+        names = NAMES.get(model.growth.library)
+        return larger if names is None else _stumps(names)
+    if model.sampling.resampled is False or model.combination not in OF_FORESTS:
+        return larger
+    settings = FROM_ALL.get(model.format, FROM_ALL_USUALLY)
+    return f"on all records ({settings}) and {larger}"
+
+
+def _stumps(names: SettingNames) -> str:
+    """Return how a boosted model gives less away, whose trees add up what each of their leaves tells."""
+    one = f"{names.depth} = {2 if names.depth == 'num_leaves' else 1}"
+    return (
+        f"with one split per tree ({one}), larger leaves ({names.leaves}) and enough rounds ({names.rounds}) that the "
+        "model itself predicts what its leaf values disclose"
+    )
 
 
 def _is_only_read(model: Model) -> bool:
@@ -166,8 +216,7 @@ def repair_steps(evidence: Evidence, decision: Decision, command: str = "") -> I
     model = evidence.model
     measures = {finding.requirement.measure for finding in decision.failing} - {""}
     anew = "train the trees again" if evidence.forest.is_ensemble else "train the tree again"
-    settings = SETTINGS_OF.get(model.format, SETTINGS)
-    anew += f" {FASTER}" if measures == {GAIN} else f" with larger leaves ({settings})"
+    anew += f" {FASTER}" if measures == {GAIN} else f" {another_training(model)}"
     is_only_read = model.format != ESTIMATOR and _is_only_read(model)
     # Where there is a command, a format was found for it, which takes long: the model is written to see that it can be.
     target = repair_target(model) if is_only_read and not command else ""
@@ -175,9 +224,10 @@ def repair_steps(evidence: Evidence, decision: Decision, command: str = "") -> I
     if model.format == ESTIMATOR:
         yield f"Call treewarden.repair with the same estimator and table: {TRIES}"
     elif target is None:
+        why = f"{read_only}, and no other format can hold this model"
         yield (
-            f"“treewarden repair” cannot help: {read_only}, and no other format can hold this model. "
-            f"Instead, {anew}, and audit the new file."
+            f"“treewarden repair” cannot change this model: {DRAWN_LABELS if draws_labels(model) else why}. "
+            f"Instead, {anew}, and audit the new file. {SINGLE_TREE}"
         )
         return
     elif command:

@@ -68,7 +68,7 @@ def test_a_grown_tree_is_written_where_no_change_leaves_a_split(folder):
     output = folder / "grown.pmml"
     without = run_command("repair", *arguments(folder, "-o", output))
     assert without.exit_code == 1
-    assert "try --grow" in without.output
+    assert "Train a new tree under the policy" in without.output
     command = next(line for line in without.output.splitlines() if "--grow -o" in line)
     assert command.strip().startswith("treewarden repair")
     assert command.endswith("--to pmml --grow -o tree-grown.pmml")
@@ -167,7 +167,7 @@ def test_without_scikit_learn_that_is_said_before_anything_is_tried(folder, monk
     ("form", "words"),
     [
         ("rpart_json", "(minbucket)"),
-        ("r_forest_json", "min.bucket in ranger"),
+        ("r_forest_json", "max.depth in ranger"),
         ("pmml", "In Python"),
     ],
 )

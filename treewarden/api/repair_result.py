@@ -29,6 +29,7 @@ from treewarden.policies.verdict import NEW_MODEL
 from treewarden.policies.verdict import PolicyVerdict as Answer
 from treewarden.ppdm_models.errors import RemedyError
 from treewarden.reports.building.repair_document import repair_document
+from treewarden.reports.building.steps import another_training
 from treewarden.reports.document.document import Document, Provenance
 from treewarden.reports.figures.curve import curve_of, marked_curve
 from treewarden.reports.renderers import renderer
@@ -40,8 +41,7 @@ if TYPE_CHECKING:
 MOST_ROWS = 6
 NOTHING_USEFUL = (
     "No useful change was found: of what was tried, only a tree without a split passes, if any. "
-    "Try grow=True (trains a tree under the policy), or train with larger leaves, less depth or "
-    "fewer columns."
+    "Try grow=True (trains a tree under the policy), or train {}, less depth or fewer columns."
 )
 NO_SETTING = (
     "No setting that was tried passes. Train with a much larger {size} (100 or more), {depth}=2 and "
@@ -93,7 +93,7 @@ class Repair:
         library = self._subject.tree.format.partition("_")[0]
         knobs = KNOBS_OF_LIBRARY.get(library)
         if knobs is None:
-            return NOTHING_USEFUL
+            return NOTHING_USEFUL.format(another_training(self._subject.tree))
         return NO_SETTING.format(size=knobs.size, depth=knobs.depth, rounds=knobs.rounds)
 
     @cached_property

@@ -163,6 +163,7 @@ class RepairRun:
             every=self.options.only_list,
             chosen=self.options.change or "",
             tell=self.progress.say,
+            trains_anew=self.growth.grow or self.growth.private is not None,
         )
 
     def grow(self, subject: AuditInputs, repaired: Repaired) -> Repaired:

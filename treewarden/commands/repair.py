@@ -36,7 +36,6 @@ from treewarden.policies.verdict import PolicyVerdict
 from treewarden.ppdm_models.files.convert import MODELS
 from treewarden.ppdm_models.tree.tree import Tree
 from treewarden.reports.building.repair_document import repair_document
-from treewarden.reports.building.steps import lacks_target
 from treewarden.reports.document.document import Document
 from treewarden.reports.document.parts import File
 from treewarden.reports.document.words import wrapped
@@ -49,7 +48,7 @@ from treewarden.terminal.progress import resuming
 
 @dataclass(frozen=True, slots=True)
 class RepairOutputs:
-    """What a repair left: its report, the files that were written, and what came of it in words."""
+    """What a repair left: its report, the files that were written, and in a sentence what came of it."""
 
     document: Document
     files: Collection[Path]
@@ -135,7 +134,8 @@ def write_results(run: RepairRun, subject: AuditInputs, repaired: Repaired) -> R
         if not options.only_list:
             files |= dict(_result_files(run, subject, repaired))
         write_files(files)
-    return RepairOutputs(document, files.keys(), repaired.repair.message)
+    first = f"{repaired.repair.message.partition('. ')[0].rstrip('.')}."  # the report has all of it
+    return RepairOutputs(document, files.keys(), first)
 
 
 def _result_files(
@@ -175,16 +175,6 @@ def _list_changes(document: Document) -> None:
         click.echo(line)
 
 
-def _is_fruitless(repaired: Repaired) -> bool:
-    """Return whether no change passes, and another table would not help, which the summary says."""
-    is_open = repaired.repair.is_needed and repaired.file is None
-    return is_open and not lacks_target(repaired.repair.decision)
-
-
-NOTHING_USEFUL = (
-    "no useful change was found; try --grow (a tree grown under the policy) or --private (one with noise), or train "
-    "with larger leaves, less depth or fewer columns"
-)
 SAYS = {
     "time_limit": "Time for the whole repair. The best change so far is then written.  "
     f"[default: {TERMINAL_SECONDS:g} on a terminal, else none]",
@@ -289,8 +279,6 @@ def repair_command(context: click.Context, /, **_: Any) -> None:  # noqa: ANN401
         context.exit(code)
     if code is None and (run.growth.grow or run.growth.private is not None):
         repaired = run.grow(subject, repaired)
-    elif _is_fruitless(repaired) and not options.only_list:
-        run.progress.say(NOTHING_USEFUL)
     if code is None:
         repaired = apply_change(repaired, options.change, subject)
     repaired = repaired.with_levels(subject, run.progress.step, run.deadline)

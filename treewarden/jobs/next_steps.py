@@ -27,8 +27,10 @@ from treewarden.ppdm_models.tree.tree import Tree
 from treewarden.reports.building.steps import (
     OF_TABLES,
     OTHER_TABLES,
+    R_FORESTS,
     SETTINGS_OF,
     WRITTEN,
+    another_training,
     files_step,
     lacks_target,
     repair_steps,
@@ -59,6 +61,7 @@ def shell_command(*words: str) -> str:
 
 GROWN = "-grown"
 GROWN_FORMAT = "pmml"
+GROW = "Train a new tree under the policy, from the same table:"
 
 
 def repair_command(
@@ -229,6 +232,11 @@ def _after_pass(request: Request, done: JudgedAudit, document: Document) -> Iter
         )
 
 
+def is_weighed(request: Request) -> bool:
+    """Return whether rows of the table stand for several people, or for parts of one: no tree is grown from such."""
+    return bool(request.options.weights or request.options.sampling_weights)
+
+
 def without_secret(request: Request) -> Request:
     """Return a request without a secret of its own, so that another can be named."""
     return replace(request, options=replace(request.options, secret=None, bins=None))
@@ -280,6 +288,9 @@ def _after_fail(request: Request, done: JudgedAudit, command: str) -> Iterator[N
         )
     else:
         yield NextStep(next(iter(repair_steps(evidence, done.decision))))
+        grow = repair_command(request, done.subject, is_grown=True)
+        if grow and not is_weighed(request):
+            yield NextStep(GROW, grow)
 
 
 def _with_other_tables(request: Request) -> NextStep:
@@ -452,14 +463,10 @@ def repair_next_steps(
         steps = [NextStep(f"Repair it with {_its_table(subject.tree.target)}:", again)]
     else:
         listing = repair_command(request, subject, is_list=True)
-        is_weighed = request.options.weights or request.options.sampling_weights
-        grow = "" if has_grown or is_weighed else repair_command(request, subject, is_grown=True)
+        has_no_grow = has_grown or is_weighed(request)
+        grow = "" if has_no_grow else repair_command(request, subject, is_grown=True)
         steps = [
-            *(
-                [NextStep("Train a new tree under the policy, from the same table:", grow)]
-                if grow
-                else []
-            ),
+            *([NextStep(GROW, grow)] if grow else []),
             NextStep("See what each change still fails:", listing),
             NextStep(train_again_step(subject.tree)),
         ]
@@ -469,14 +476,11 @@ def repair_next_steps(
 
 
 def train_again_step(model: Model) -> str:
-    """Return how another model may pass; by the name that R's packages have for the least people of a leaf."""
-    size = SETTINGS_OF.get(model.format)
-    if size is not None:
-        return f"Train a new model with larger leaves ({size}) or fewer columns, and audit it."
-    return (
-        "Train a new model with larger leaves or fewer columns, and audit it. In Python, treewarden.search tries "
-        "settings and audits each (docs/search.md)."
-    )
+    """Return how another model may pass, by the names that its library has for what it is trained on and with."""
+    step = f"Train a new model {another_training(model)}, or with fewer columns, and audit it."
+    if model.format in SETTINGS_OF or model.format == R_FORESTS:
+        return step
+    return f"{step} In Python, treewarden.search tries settings and audits each (docs/search.md)."
 
 
 def _report(request: Request, written: Sequence[Path], *, is_pass: bool) -> Iterator[NextStep]:

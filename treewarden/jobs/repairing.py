@@ -25,12 +25,13 @@ from treewarden.policies.repair.repair import repair
 from treewarden.policies.repair.search import AuditAll, Found, Glance, Tell, to_nobody
 from treewarden.policies.repair.utility import NO_LIMIT, Deadline, RepairResources
 from treewarden.policies.verdict import PolicyVerdict
-from treewarden.ppdm_models.errors import RemedyError, TreewardenError
+from treewarden.ppdm_models.errors import OutputError, RemedyError, TreewardenError
 from treewarden.ppdm_models.files.convert import converted, writable
 from treewarden.ppdm_models.files.load import OpenedFile, open_model, writers
 from treewarden.ppdm_models.formats import Opened, Rewritable
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model, claims_privacy
 from treewarden.ppdm_models.tree.tree import Tree
+from treewarden.reports.building.steps import DRAWN_LABELS, another_training, draws_labels
 
 # Audits changed models as files: each as its recipient would read it, several at a time.
 
@@ -134,7 +135,9 @@ def auditing(
     return audit_all
 
 
-def _with_costs(resources: RepairResources, subject: AuditInputs) -> RepairResources:
+def _with_costs(
+    resources: RepairResources, subject: AuditInputs, target: str | None
+) -> RepairResources:
     """Return what a repair may use with what its options say of withholding numbers, and what stays published."""
     options = subject.options
     return replace(
@@ -142,6 +145,7 @@ def _with_costs(resources: RepairResources, subject: AuditInputs) -> RepairResou
         costs=costs_of(options.withholding_costs),
         same_everywhere=options.same_everywhere,
         beside=subject.beside,
+        trees_alone=target not in (None, subject.tree.format),
     )
 
 
@@ -209,6 +213,8 @@ SETTINGS = {"sklearn_hist": ("min_samples_leaf", "max_iter")}
 
 def _instead(replacement: Model) -> str:
     """Return what to do about a format that is only read."""
+    if draws_labels(replacement):
+        return f"{DRAWN_LABELS}; train it again {another_training(replacement)}, and audit the new file"
     targets = [f"--to {target}" for target in reversed(writable(replacement))]
     if not targets:
         growth = replacement.growth if isinstance(replacement, Ensemble) else None
@@ -286,6 +292,21 @@ def _check_repairable(subject: AuditInputs) -> None:
         raise RemedyError(subject.tree.source, CLAIMED_HERE)
 
 
+def _why_not_written(subject: AuditInputs, target: str | None, trains_anew: bool) -> str:
+    """Return why no changed model could be written; "" where it can.
+
+    Raises:
+        RemedyError, OutputError: it cannot, and no new tree is to take its place.
+    """
+    try:
+        written(subject, subject.tree, target)
+    except (RemedyError, OutputError) as error:
+        if trains_anew:
+            return error.problem.partition(";")[0]
+        raise
+    return ""
+
+
 def repair_file(
     subject: AuditInputs,
     name: str,
@@ -298,6 +319,7 @@ def repair_file(
     chosen: str = "",
     tell: Tell = to_nobody,
     large: int = LARGE_CELLS,
+    trains_anew: bool = False,
 ) -> Repaired:
     """Look for a change that passes; ``name`` is what the repaired file will be called, ``target`` its format.
 
@@ -306,7 +328,7 @@ def repair_file(
     ``every``, ``chosen`` and ``tell`` see ``repair``, for ``large`` see ``Reaudit``.
 
     Without a target it is written as the original was: the original file with its trees changed where its format can do
-    that, else the tree alone.
+    that, else the tree alone. Where that cannot be, and a new tree ``trains_anew`` in its place, no change is tried.
 
     Raises:
         RemedyError: the format is only read and no other is asked for, or the features have the names of the table.
@@ -316,14 +338,13 @@ def repair_file(
     own = subject.tree
     _check_repairable(subject)
     subject = replace(subject, options=replace(subject.options, levels=False))
-    written(subject, own, target)
+    refused = _why_not_written(subject, target, trains_anew)
     begun = time.monotonic()
     is_settled = verdict_of(subject.glance(subject.file), subject.pack) is PolicyVerdict.FAIL
     options = within(deadline, subject.options, SETTLED_SHARE if is_settled else 1)
     original = replace(subject, options=options).audit(subject.file, step)
     longest = time.monotonic() - begun
-    resources = _with_costs(resources or RepairResources(), subject)
-    resources = replace(resources, trees_alone=target not in (None, own.format))
+    resources = _with_costs(resources or RepairResources(), subject, target)
 
     def processes(models: int) -> int:
         chosen = subject.options.jobs
@@ -350,6 +371,7 @@ def repair_file(
         every=every,
         chosen=chosen,
         tell=tell,
+        refused=refused,
     )
     cut = _search_cut(original, options.worlds_budget, subject.options.worlds_budget)
     repair_search = replace(repair_search, search_cut=cut if is_settled else "")

@@ -10,7 +10,7 @@ from treewarden.policies.judging.figures import figure, places_text
 from treewarden.policies.verdict import NEW_MODEL, capital
 from treewarden.reports.document.document import Attempt, Document, Repair
 from treewarden.reports.document.parts import Finding, Number, Place, Value
-from treewarden.reports.document.words import WIDTH, count, counted, listed, printable, wrapped
+from treewarden.reports.document.words import WIDTH, count, counted, printable, wrapped
 from treewarden.reports.figures.curve import curve_of, tells_accuracy
 from treewarden.reports.figures.finding_rows import ToldFinding, lacks_target, table_statements
 from treewarden.terminal.outputs import NextStep, step_lines
@@ -193,6 +193,7 @@ def cut_line(line: str, room: int = 0) -> str:
 MOST_ROWS = 7
 MOST_REASONS = 3
 MOST_POINTS = 6
+MOST_MESSAGE_LINES = 8
 
 
 def repair_lines(document: Document, model_file: str, steps: Sequence[NextStep]) -> list[str]:
@@ -277,7 +278,15 @@ def _curve(repair: Repair) -> Iterator[str]:
     line = curve.line
     if not any(point.number for point in line):
         return
-    shown = [point for point in line if point.is_chosen] if len(line) > MOST_POINTS else line
+    if len(line) > MOST_POINTS:
+        best = next((point for point in line if point.is_chosen), None)
+        first = repair.attempts[0].name
+        best = best or next((point for point in line if point.name == first), line[0])
+        shown = [best]
+    else:
+        shown = line
+    given = [point for point in curve.points if not point.number and point not in shown]
+    shown = [*given, *shown]
     told = [
         (
             f"{printable(p.name)}: {p.text}, privacy score "
@@ -285,7 +294,7 @@ def _curve(repair: Repair) -> Iterator[str]:
         )
         for p in shown
     ]
-    more = f". Shown is one of {len(line)} points of the curve" if len(shown) < len(line) else ""
+    more = f". Shown is one of {len(line)} points of the curve" if len(line) > MOST_POINTS else ""
     yield from wrapped(
         f"{capital(_noun(curve.label))} and privacy score of each change (a score of 100 % or more means that every "
         f"required check passes){more}:"
@@ -317,12 +326,10 @@ def _tried(repair: Repair) -> Iterator[str]:
     yield from _curve(repair)
     if passing:
         return
-    for line in (repair.message, *repair.refusals)[:MOST_REASONS]:
+    yield from few_lines(wrapped(f"- {repair.message}", "  ", "    "), MOST_MESSAGE_LINES)
+    for line in repair.refusals[: MOST_REASONS - 1]:
         yield from few_lines(wrapped(f"- {line}", "  ", "    "))
     if not audited:
         return
-    nearest = audited[0]
-    lacks = listed(list(nearest.failing)) or nearest.problem
-    yield from wrapped(f"Nearest: {nearest.name} ({nearest.title}). Still not passed: {lacks}.")
     for line in repair.advice[:2]:
         yield from wrapped(f"- {line}", "  ", "    ")

@@ -16,7 +16,7 @@ from treewarden.ppdm_models.formats.common.origin import (
     is_program,
 )
 from treewarden.ppdm_models.formats.common.xml import Element
-from treewarden.ppdm_models.formats.pmml._tree import SETTINGS
+from treewarden.ppdm_models.formats.pmml._tree import SAMPLED, SETTINGS
 from treewarden.ppdm_models.tree.side_channels import NUMBER as NODE_NUMBER
 
 _FIELD = "name optype opType dataType displayName isCyclic"
@@ -218,6 +218,7 @@ LOCATION = "http://www.w3.org/2001/XMLSchema-instance schemaLocation"
 _MODELS = ("TreeModel", "DecisionTree")
 OWN = {
     **{f"treewarden:{name}": (_MODELS, said) for name, said in SETTINGS.items()},
+    f"treewarden:{SAMPLED}": (("MiningModel",), re.compile("true|false")),
     "treewarden:band": (("Node",), re.compile(r"\S{1,30} \S{1,30} .*", re.DOTALL)),
     "treewarden:impurity": (("Node",), re.compile(r"(?:gini|entropy) \S{1,30} \S{1,30}")),
 }

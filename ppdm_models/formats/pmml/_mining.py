@@ -17,7 +17,7 @@ from treewarden.ppdm_models.formats.pmml._declared import (
 )
 from treewarden.ppdm_models.formats.pmml._fields import Fields, read_tests
 from treewarden.ppdm_models.formats.pmml._predicates import PREDICATES, read_predicate
-from treewarden.ppdm_models.formats.pmml._tree import task_of
+from treewarden.ppdm_models.formats.pmml._tree import said_sampled, task_of
 from treewarden.ppdm_models.formats.pmml._values import Failure, number
 from treewarden.ppdm_models.tree.ensemble import (
     Combination,
@@ -187,7 +187,7 @@ def read_mining_model(
         target=fields.target,
         classes=fields.classes,
         task=_task([*around, model], members, fail),
-        sampling=TreeSampling(_resampled(around[0] if around else model)),
+        sampling=TreeSampling(_resampled(model, around[0] if around else model, fail)),
         silence=SilentMembers(
             _silence(segmentation or model, fail), _most_silent(segmentation or model, fail)
         ),
@@ -365,8 +365,14 @@ def _task(models: Sequence[Element], members: Sequence[Member], fail: Failure) -
         return tasks[0] if tasks else Task.REGRESSION
 
 
-def _resampled(root: Element) -> bool | None:
-    """Return whether the settings that scikit-learn's exporter embeds say that each tree has a bootstrap sample."""
+def _resampled(model: Element, root: Element, fail: Failure) -> bool | None:
+    """Return whether each tree has a sample, as our own extension or the settings of scikit-learn's exporter say."""
+    try:
+        own = said_sampled(model)
+    except ValueError as error:
+        raise fail(model, f"an extension of the MiningModel is wrong: {error}") from error
+    if own is not None:
+        return own
     task = root.first("MiningBuildTask")
     for item in () if task is None else task.all("Extension"):
         found = BOOTSTRAP.search((item.get("value") or item.text)[:100_000])

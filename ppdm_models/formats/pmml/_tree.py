@@ -36,6 +36,8 @@ from treewarden.ppdm_models.tree.tree import (
 # Finds in a PMML file how its tree was grown: our own extensions, or the settings scikit-learn's exporters embed.
 
 PREFIX = "treewarden:"
+SAMPLED = "sampled"
+"""Our own extension of a MiningModel: whether each tree saw a sample of the records, not all of them."""
 ESTIMATOR = re.compile(
     r"\b(Decision|Extra)Tree(Classifier|Regressor)\(((?:[^()]|\([^()]*\)){0,4000})\)"
 )
@@ -94,6 +96,16 @@ def extensions(model: Element) -> dict[str, str]:
                 f"{name} occurs {len(values)} times, as {shown}; keep the one that holds"
             )
     return {name.removeprefix(PREFIX): values[0] for name, values in found.items()}
+
+
+def said_sampled(model: Element) -> bool | None:
+    """Return whether the trees of an ensemble saw samples, where an extension of our own says it.
+
+    Raises:
+        ValueError: it says both, or something else.
+    """
+    said = extensions(model).get(SAMPLED)
+    return None if said is None else _yes_or_no(said)
 
 
 def read_learner(root: Element, model: Element, records: Callable[[], float | None]) -> Learner:

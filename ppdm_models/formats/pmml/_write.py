@@ -13,8 +13,9 @@ from treewarden.ppdm_models import limits
 from treewarden.ppdm_models.errors import OutputError
 from treewarden.ppdm_models.formats.pmml._node_numbers import BAND, IMPURITY
 from treewarden.ppdm_models.formats.pmml._tables import domain, treatment_attributes
+from treewarden.ppdm_models.formats.pmml._tree import PREFIX, SAMPLED
 from treewarden.ppdm_models.tree.column import number_text
-from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member
+from treewarden.ppdm_models.tree.ensemble import OF_FORESTS, Combination, Ensemble, Link, Member
 from treewarden.ppdm_models.tree.plain_splits import on_32_bits
 from treewarden.ppdm_models.tree.predicate import (
     AllOf,
@@ -353,6 +354,9 @@ def written_ensemble(ensemble: Ensemble) -> bytes:
         )
     root, schema = _frame(ensemble)
     model = _add_members(root, "MiningModel", functionName=str(ensemble.task))
+    if ensemble.sampling.resampled is not None and ensemble.combination in OF_FORESTS:
+        said = "true" if ensemble.sampling.resampled else "false"
+        _add(model, "Extension", name=f"{PREFIX}{SAMPLED}", value=said)
     model.append(schema)
     if ensemble.base:
         targets = _add_members(

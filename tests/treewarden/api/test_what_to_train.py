@@ -71,7 +71,7 @@ def test_gradient_boosting_is_told_to_be_saved_and_redacted():
     ("limits", "advice"),
     [
         ({"estimate_gain": -1}, "with a larger learning rate"),
-        ({"estimate_gain": -1, "k_anonymity": 1000}, "with larger leaves (min_samples_leaf"),
+        ({"estimate_gain": -1, "k_anonymity": 1000}, "larger leaves (min_samples_leaf"),
     ],
 )
 def test_a_gain_alone_asks_for_a_larger_learning_rate_not_for_larger_leaves(limits, advice):

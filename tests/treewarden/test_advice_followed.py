@@ -1,0 +1,144 @@
+"""What is printed after an audit or a repair, followed as it stands: R's forests, gbm, forests of samples."""
+
+from __future__ import annotations
+
+import json
+import shlex
+
+import pandas as pd
+import pytest
+
+from tests.kit import places
+from tests.kit.run import run_command
+from treewarden.jobs.next_steps import train_again_step
+from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.files.convert import converted
+from treewarden.ppdm_models.files.load import load_model, read_model
+
+SHARES = ((2 / 5, 3 / 5), (0.5, 0.5), (0.5, 0.5))
+GBM = places.DATA / "gbm_people"
+
+
+def node(number, **cells):
+    empty = dict.fromkeys(("leftChild", "rightChild", "splitvarID", "splitvarName", "splitval"))
+    return {"nodeID": number, **empty, "terminal": "leftChild" not in cells, **cells}
+
+
+def ranger(sampled):
+    """Two trees that part 5, 40 and 40 people by their age, as treeInfo prints them."""
+    split = {"splitvarID": 0, "splitvarName": "age"}
+    leaves = [{"pred.no": no, "pred.yes": yes} for no, yes in SHARES]
+    tree = [
+        node(0, leftChild=1, rightChild=2, splitval=2.5, **split),
+        node(1, leftChild=3, rightChild=4, splitval=1.5, **split),
+        node(2, **leaves[2]),
+        node(3, **leaves[0]),
+        node(4, **leaves[1]),
+    ]
+    return {"trees": [tree, tree], "sampled": sampled}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    rows = [(1, "no")] * 2 + [(1, "yes")] * 3
+    rows += [(age, ill) for age in (2, 3) for ill in ("no", "yes") for _ in range(20)]
+    pd.DataFrame(rows, columns=["age", "ill"]).to_csv(tmp_path / "people.csv", index=False)
+    (tmp_path / "model.json").write_text(json.dumps(ranger(False)))
+    return tmp_path
+
+
+def steps(output):
+    """Return the commands of the list “Next”."""
+    lines = [line.strip() for line in output.splitlines()]
+    return [shlex.split(line) for line in lines if line.startswith("treewarden ")]
+
+
+def audited(folder, model, sensitive="ill", data="people.csv", *more):
+    asked = ["audit", folder / model, "--data", folder / data, "--sensitive", sensitive]
+    return run_command(*asked, *more)
+
+
+def test_the_repair_that_is_printed_for_a_forest_of_ranger_passes(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    failed = audited(folder, "model.json")
+    assert failed.exit_code == 1
+    repair = next(words for words in steps(failed.output) if words[1] == "repair")
+    assert repair[repair.index("--to") + 1] == "pmml"
+    assert run_command(*repair[1:]).exit_code == 0
+    passed = audited(folder, "model-repaired.pmml")
+    assert passed.exit_code == 0, passed.output
+
+
+@pytest.mark.parametrize("sampled", [True, False])
+def test_pmml_says_whether_each_tree_of_a_forest_saw_a_sample(folder, sampled):
+    (folder / "model.json").write_text(json.dumps(ranger(sampled)))
+    model = read_model(folder / "model.json")
+    written = converted(model, "pmml")
+    assert load_model(written, "x.pmml").sampling.resampled is sampled
+    wrong = written.replace(
+        b'name="treewarden:sampled" value="', b'name="treewarden:sampled" value="x'
+    )
+    with pytest.raises(TreeFormatError, match="MiningModel is wrong: 'x(true|false)' is neither"):
+        load_model(wrong, "x.pmml")
+
+
+def test_labels_of_a_forest_of_r_are_not_repaired_and_the_way_is_said(folder):
+    forest = ranger(False)
+    for row in forest["trees"][0]:
+        shares = (row.pop("pred.no", 0), row.pop("pred.yes", 0))
+        row["prediction"] = ("no" if shares[0] == 0.5 else "yes") if row["terminal"] else None
+    (folder / "model.json").write_text(json.dumps(forest))
+    failed = audited(folder, "model.json")
+    said = " ".join(failed.output.split())
+    assert "“treewarden repair” cannot change this model: its leaves hold labels alone" in said
+    assert "max.depth in ranger" in said
+    refused = run_command(
+        "repair",
+        folder / "model.json",
+        "--data",
+        folder / "people.csv",
+        "--sensitive",
+        "ill",
+        "-o",
+        "x",
+    )
+    assert refused.exit_code == 4
+    assert "its leaves hold labels alone" in refused.output
+    assert "--to" not in refused.output
+
+
+def test_advice_for_a_forest_of_samples_names_the_setting_that_ends_them(folder):
+    model = load_model(json.dumps(ranger(True)).encode(), "model.json")
+    assert "on all records (replace = FALSE with sampsize = nrow(data)" in train_again_step(model)
+    forest = load_model(converted(model, "pmml"), "model.pmml")
+    assert "on all records (such as bootstrap=False" in train_again_step(forest)
+    alone = load_model(json.dumps(ranger(False)).encode(), "model.json")
+    assert "all records" not in train_again_step(alone)
+
+
+def test_a_tree_is_grown_where_no_format_holds_a_changed_model(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    pytest.importorskip("sklearn")
+    policy = tmp_path / "leaves.toml"
+    policy.write_text(
+        'name = "l"\nversion = "1"\ntitle = "l"\n[[clause]]\nid = "certain"\n'
+        'measure = "certain_disclosure"\nrule = "at_most"\nlimit = 0\n'
+        '[[clause]]\nid = "k"\nmeasure = "k_anonymity"\nrule = "at_least"\nlimit = 40\n'
+    )
+    asked = ["audit", GBM / "whole.json", "--data", GBM / "people.csv", "--sensitive", "ill"]
+    failed = run_command(*asked, "--policy", policy)
+    assert failed.exit_code == 1, failed.output
+    said = " ".join(failed.output.split())
+    assert "one split per tree (interaction.depth = 1)" in said
+    grow = next(words for words in steps(failed.output) if "--grow" in words)
+    grown = run_command(*grow[1:])
+    assert grown.exit_code in (0, 1), grown.output
+    assert "no audit was performed" not in grown.output
+
+
+def test_what_came_of_a_repair_is_said_once(folder):
+    (folder / "model.json").write_text(json.dumps(ranger(True)))
+    asked = ["repair", folder / "model.json", "--data", folder / "people.csv", "--sensitive", "ill"]
+    output = run_command(*asked, "--to", "pmml", "-o", folder / "out.pmml").output
+    assert " ".join(output.split()).count("No change that was tried passes. Nearest") == 1
+    assert output.rstrip().endswith("out.pmml is not written: No change that was tried passes.")
