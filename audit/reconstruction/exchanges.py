@@ -9,7 +9,7 @@ than the split that was chosen there, scikit-learn grows the same trees.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -29,7 +29,7 @@ from treewarden.ppdm_models.tree.tree import Criterion
 
 MOST_CHECKS = 100_000
 """So many nodes are looked at for exchanges, of all rows together."""
-MOST_COUNTED = 20_000_000
+MOST_COUNTED = 8_000_000
 """And so many rows are counted for the nodes' cuts."""
 PARTNER_VALUES = 4
 """Values of a factor that are tried in a row's place, the nearest ones."""
@@ -70,30 +70,37 @@ def find_exchanges(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Cuts:
-    """The cuts of one column at one node: records by class ``left`` of each, (V-1, m), and of the node, ``whole`` (m,).
+    """The cuts between the V values that a node has of one column, as places of all its values: ``places`` (V,).
 
-    ``limit`` (V-1,) is the impurity that each has to stay above.
+    ``left`` (V-1, m) is how many records of each class a cut has on its left, and ``whole`` (m,) how many the node has.
+    ``limit`` is the impurity that every cut has to stay above, or one for each, (V-1,).
     """
 
+    places: IntArray
     left: FloatArray
     whole: FloatArray
-    limit: FloatArray
+    limit: float | FloatArray = 0.0
 
-    def bears(self, criterion: Criterion, first: int, last: int, move: FloatArray) -> bool:
-        """Whether all cuts from the first to the one before the last stay worse when records ``move`` (m,) go left."""
-        after = _impurity_after(criterion, self.left[first:last] + move, self.whole)
-        return bool((after > self.limit[first:last]).all())
+    def after(self, criterion: Criterion, move: FloatArray | float = 0.0) -> FloatArray:
+        """Return the impurity after each cut when records ``move`` (m,) come to its left, (V-1,)."""
+        left = self.left + move
+        sides = np.stack([left, self.whole - left], axis=-2)
+        return np.asarray(branch_impurity(criterion, sides).sum(axis=-1))
+
+    def bear(self, criterion: Criterion, between: tuple[int, int], move: FloatArray) -> bool:
+        """Whether all cuts between two places stay worse when records ``move`` (m,) come to their left."""
+        first, last = np.searchsorted(self.places, between)
+        limit = self.limit if isinstance(self.limit, float) else self.limit[first:last]
+        crossed = replace(self, left=self.left[first:last])
+        return bool((crossed.after(criterion, move) > limit).all())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Ranks:
-    """The place of each row's value among the V of a column, (R,), as scikit-learn compares them.
-
-    ``is_sure`` (V-1,) says of which neighbours it surely tells one from the other.
-    """
+    """The place of each row's value, (R,), among the ``values`` of a column, as scikit-learn compares them, (V,)."""
 
     place: IntArray
-    is_sure: BoolArray
+    values: FloatArray
 
 
 def _ranks(
@@ -108,7 +115,7 @@ def _ranks(
             return ()
         numbers = column.numbers[rows.profile].astype(np.float32).astype(np.float64)
         values, place = np.unique(numbers, return_inverse=True)
-        found.append(_Ranks(place.reshape(-1), surely_apart(values[:-1], values[1:])))
+        found.append(_Ranks(place.reshape(-1), values))
     return tuple(found)
 
 
@@ -116,12 +123,6 @@ def _groups_of(cell: IntArray) -> list[IndexArray]:
     """Return which rows are in each cell."""
     order = np.argsort(cell, kind="stable")
     return np.split(order, np.cumsum(np.bincount(cell))[:-1])
-
-
-def _impurity_after(criterion: Criterion, left: FloatArray, whole: FloatArray) -> FloatArray:
-    return np.asarray(
-        branch_impurity(criterion, np.stack([left, whole - left], axis=-2)).sum(axis=-1)
-    )
 
 
 class _CellExchanges:
@@ -206,7 +207,7 @@ class _CellExchanges:
             for node in (stop, *self.groups[number].path(stop)):
                 self.checks += 1
                 cuts = self._cuts_at(number, node, place)
-                if cuts is not None and not cuts.bears(criterion, *between, move):
+                if cuts is not None and not cuts.bear(criterion, between, move):
                     return False
         return True
 
@@ -227,19 +228,16 @@ class _CellExchanges:
         )
         if not children and not gains_count:
             return None  # what its settings of depth and size say of a leaf, no exchange changes
-        left, whole = self._left_of(number, node, place)
-        doubt = (float(SLACK_SHARE) + 64 * ROUNDING) * whole.sum()
-        after = _impurity_after(criterion, left, whole)
+        cuts = self._counted(number, node, place)
+        # Some cut of a leaf gained the most, which was too little: no cut may gain more than that.
+        limit: float | FloatArray = cuts.after(criterion)
         if children:
             parts = np.array([self._records_at(groups.at(child)) for child in children])
-            limit = np.full(len(left), branch_impurity(criterion, parts).sum())
+            limit = float(branch_impurity(criterion, parts).sum())
         elif tree.learner.all_features:
-            limit = np.full(len(left), self._best(number, node))
-        else:
-            limit = after
-        # Some cut of a leaf gained the most, which was too little: no cut may gain more than that.
-        doubt = (float(SLACK_SHARE) + 64 * ROUNDING) * whole.sum()
-        return _Cuts(left, whole, limit + doubt)
+            limit = self._best(number, node)
+        doubt = (float(SLACK_SHARE) + 64 * ROUNDING) * float(cuts.whole.sum())
+        return replace(cuts, limit=limit + doubt)
 
     def _best(self, number: int, node: int) -> float:
         """Return the least impurity after any cut that the learner may surely make at a node, infinite without one."""
@@ -248,25 +246,24 @@ class _CellExchanges:
         best = np.inf
         for factor, columns in enumerate(self.ranks):
             for column, ranks in enumerate(columns):
-                left, whole = self._left_of(number, node, (factor, column))
-                sizes = left.sum(axis=1)
-                least = np.minimum(sizes, whole.sum() - sizes) >= learner.min_leaf_records
-                is_allowed = least & ranks.is_sure
-                after = _impurity_after(learner.criterion, left[is_allowed], whole)
+                cuts = self._counted(number, node, (factor, column))
+                sizes, values = cuts.left.sum(axis=1), ranks.values[cuts.places]
+                least = np.minimum(sizes, cuts.whole.sum() - sizes) >= learner.min_leaf_records
+                is_made = least & surely_apart(values[:-1], values[1:])
+                after = cuts.after(learner.criterion)[is_made]
                 best = min(best, float(after.min(initial=np.inf)))
         return best
 
-    def _left_of(
-        self, number: int, node: int, place: tuple[int, int]
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return the records by class on the left of each cut of a column at a node, and of the node."""
-        ranks, here = self.ranks[place[0]][place[1]], self.groups[number].at(node)
+    def _counted(self, number: int, node: int, place: tuple[int, int]) -> _Cuts:
+        """Return the cuts of a column at a node."""
+        here = self.groups[number].at(node)
         self.counted += len(here)
-        size = len(ranks.is_sure) + 1
-        codes = ranks.place[here] * self.classes + self.rows.coordinates[here, 0]
-        counts = np.bincount(codes, self.rows.people[here], minlength=size * self.classes)
-        every = counts.reshape(size, self.classes).cumsum(axis=0)
-        return every[:-1], every[-1]
+        places, value = np.unique(self.ranks[place[0]][place[1]].place[here], return_inverse=True)
+        codes = value.reshape(-1) * self.classes + self.rows.coordinates[here, 0]
+        shape = len(places), self.classes
+        counts = np.bincount(codes, self.rows.people[here], minlength=len(places) * self.classes)
+        every = counts.reshape(shape).cumsum(axis=0)
+        return _Cuts(places, every[:-1], every[-1])
 
     def _records_at(self, here: IndexArray) -> FloatArray:
         codes = self.rows.coordinates[here, 0]
