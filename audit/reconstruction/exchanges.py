@@ -8,7 +8,7 @@ than the split that was chosen there, scikit-learn grows the same trees.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -23,7 +23,7 @@ from treewarden.audit.population.leaves import NodeGroups
 from treewarden.audit.population.population import Population
 from treewarden.audit.reconstruction.domain import Domain
 from treewarden.audit.reconstruction.people_rows import PeopleRows
-from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray, alike
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
 from treewarden.ppdm_models.tree.column import NumericColumn
 from treewarden.ppdm_models.tree.tree import Criterion
 
@@ -35,15 +35,18 @@ PARTNER_VALUES = 4
 """Values of a factor that are tried in a row's place, the nearest ones."""
 
 
-class Exchange(NamedTuple):
-    """All people of a row give their value of a factor to as many of the cell with a partner's class and value.
+Partners = tuple[tuple[int, int], ...]
+"""Rows of people with how many of them take part."""
+_Move = tuple[int, int, FloatArray]
+"""Between two places of a column's values, which records (m,) come to the left of a cut."""
 
-    ``row`` and ``partner`` are rows of people, ``factor`` is one of the domain.
-    """
+
+class Exchange(NamedTuple):
+    """All people of a row exchange their values of a factor, one of the domain, with partners of their cell."""
 
     row: int
-    partner: int
     factor: int
+    partners: Partners
 
 
 def find_exchanges(
@@ -81,18 +84,21 @@ class _Cuts:
     whole: FloatArray
     limit: float | FloatArray = 0.0
 
-    def after(self, criterion: Criterion, move: FloatArray | float = 0.0) -> FloatArray:
-        """Return the impurity after each cut when records ``move`` (m,) come to its left, (V-1,)."""
-        left = self.left + move
-        sides = np.stack([left, self.whole - left], axis=-2)
+    def after(self, criterion: Criterion) -> FloatArray:
+        """Return the impurity after each cut, (V-1,)."""
+        sides = np.stack([self.left, self.whole - self.left], axis=-2)
         return np.asarray(branch_impurity(criterion, sides).sum(axis=-1))
 
-    def bear(self, criterion: Criterion, between: tuple[int, int], move: FloatArray) -> bool:
-        """Whether all cuts between two places stay worse when records ``move`` (m,) come to their left."""
-        first, last = np.searchsorted(self.places, between)
-        limit = self.limit if isinstance(self.limit, float) else self.limit[first:last]
-        crossed = replace(self, left=self.left[first:last])
-        return bool((crossed.after(criterion, move) > limit).all())
+    def bear(self, criterion: Criterion, moves: Sequence[_Move]) -> bool:
+        """Whether all cuts whose sides change stay worse after such moves."""
+        change = np.zeros_like(self.left)
+        for low, high, records in moves:
+            first, last = np.searchsorted(self.places, (low, high))
+            change[first:last] += records
+        is_after = change.any(axis=1)
+        limit = self.limit if isinstance(self.limit, float) else self.limit[is_after]
+        changed = replace(self, left=self.left[is_after] + change[is_after])
+        return bool((changed.after(criterion) > limit).all())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -119,6 +125,10 @@ def _ranks(
     return tuple(found)
 
 
+def _people_in(partners: Partners) -> int:
+    return sum(many for _, many in partners)
+
+
 def _groups_of(cell: IntArray) -> list[IndexArray]:
     """Return which rows are in each cell."""
     order = np.argsort(cell, kind="stable")
@@ -140,7 +150,7 @@ class _CellExchanges:
         self.ranks = [_ranks(forest, population, each.columns, rows) for each in domain.factors]
         self.checks = self.counted = 0
         self._cuts: dict[tuple[int, int, int, int], _Cuts | None] = {}
-        self._answers: dict[tuple[int, ...], bool] = {}
+        self._answers: dict[object, bool] = {}
         self._of_cell = _groups_of(rows.cell)
 
     @property
@@ -149,57 +159,84 @@ class _CellExchanges:
         return self.checks >= MOST_CHECKS or self.counted >= MOST_COUNTED
 
     def of_row(self, row: int) -> list[Exchange]:
-        """Return an exchange of all people of a row with people of another class; none where there may be none."""
-        rows = self.rows
-        cell, code, needed = int(rows.cell[row]), int(rows.coordinates[row, 0]), rows.people[row]
-        inside = self._of_cell[cell]
-        others = inside[rows.coordinates[inside, 0] != code]
+        """Return an exchange of all people of a row after which the trees stay; none where none was found."""
         for factor, ranks in enumerate(self.ranks):
-            if not ranks:
-                continue
-            own = int(rows.coordinates[row, 1 + factor])
-            for partner in self._partners(others, factor, own, int(needed)):
-                their_code, theirs = (int(rows.coordinates[partner, n]) for n in (0, 1 + factor))
-                key = (cell, factor, code, own, their_code, theirs, int(needed))
-                if key not in self._answers:
-                    self._answers[key] = self._bears(row, partner, factor, float(needed))
-                if self._answers[key]:
-                    return [Exchange(row, partner, factor)]
+            for partners in self._plans(row, factor) if ranks else ():
+                exchange = Exchange(row, factor, partners)
+                if self._is_borne(exchange):
+                    return [exchange]
         return []
 
-    def _partners(self, others: IndexArray, factor: int, value: int, needed: int) -> Iterator[int]:
-        """Yield a row of each class and value of which there are as many people as needed, the nearest values first."""
-        values = self.rows.coordinates[others, 1 + factor]
-        there = others[values != value]
-        if not len(there):
+    def _plans(self, row: int, factor: int) -> Iterator[Partners]:
+        """Yield partners of a row: as many of its class as there are, the others from one value or the nearest few."""
+        rows, column = self.rows, 1 + factor
+        inside = self._of_cell[int(rows.cell[row])]
+        coordinates, own = rows.coordinates[inside], rows.coordinates[row]
+        is_other, is_same = coordinates[:, column] != own[column], coordinates[:, 0] == own[0]
+        # One of the class that differs in this factor alone would have the row afterwards.
+        differs = (np.delete(coordinates != own, [0, column], axis=1)).any(axis=1)
+        within = self._take_people(inside[is_other & is_same & differs], int(rows.people[row]))
+        needed = int(rows.people[row]) - _people_in(within)
+        if not needed:
+            yield within
             return
-        kinds = [self.rows.coordinates[there, 0], self.rows.coordinates[there, 1 + factor]]
-        first, kind = alike(kinds)
-        many = np.bincount(kind, self.rows.people[there], minlength=len(first)) >= needed
-        partners = there[first[many]]
-        distance = np.abs(self.rows.coordinates[partners, 1 + factor] - value)
-        nearest = np.argsort(distance, kind="stable")[: PARTNER_VALUES * (self.classes - 1)]
-        yield from partners[nearest].tolist()
+        groups: dict[tuple[int, int], list[int]] = {}
+        there = inside[is_other & ~is_same]
+        distance = np.abs(rows.coordinates[there, column] - own[column])
+        for partner in there[np.argsort(distance, kind="stable")].tolist():
+            code, value = int(rows.coordinates[partner, 0]), int(rows.coordinates[partner, column])
+            groups.setdefault((code, value), []).append(partner)
+        nearest = list(groups.items())[: PARTNER_VALUES * (self.classes - 1)]
+        for code in dict.fromkeys(code for (code, _), _ in nearest):
+            nearest.append(
+                ((code, -1), [one for (c, _), group in nearest if c == code for one in group])
+            )
+        for _, group in nearest:
+            partners = self._take_people(group, needed)
+            if _people_in(partners) == needed:
+                yield within + partners
 
-    def _bears(self, row: int, partner: int, factor: int, needed: float) -> bool:
-        """Whether all trees stay as they are when so many people of two rows exchange their values of a factor."""
-        code, their_code = (int(self.rows.coordinates[each, 0]) for each in (row, partner))
-        for column, ranks in enumerate(self.ranks[factor]):
-            own, theirs = int(ranks.place[row]), int(ranks.place[partner])
-            if own == theirs:
-                continue
+    def _take_people(self, rows: Iterable[int], most: int) -> Partners:
+        """Return so many people of these rows, the first ones, as far as there are so many."""
+        found: Partners = ()
+        for row in rows:
+            if not most:
+                break
+            taken = min(most, int(self.rows.people[row]))
+            found, most = (*found, (int(row), taken)), most - taken
+        return found
+
+    def _is_borne(self, exchange: Exchange) -> bool:
+        """Whether all trees stay as they are after an exchange."""
+        coordinates, column = self.rows.coordinates, 1 + exchange.factor
+        moved: dict[tuple[int, int], int] = {}
+        for partner, many in exchange.partners:
+            kind = int(coordinates[partner, 0]), int(coordinates[partner, column])
+            moved[kind] = moved.get(kind, 0) + many
+        row = exchange.row
+        own = int(coordinates[row, 0]), int(coordinates[row, column])
+        key = (int(self.rows.cell[row]), exchange.factor, own, tuple(sorted(moved.items())))
+        if key not in self._answers:
+            self._answers[key] = all(
+                self._nodes_bear(row, (exchange.factor, place), self._moves(exchange, ranks))
+                for place, ranks in enumerate(self.ranks[exchange.factor])
+            )
+        return self._answers[key]
+
+    def _moves(self, exchange: Exchange, ranks: _Ranks) -> list[_Move]:
+        """Return which records come to the left of the cuts of a column."""
+        code, own = self.rows.coordinates[exchange.row, 0], int(ranks.place[exchange.row])
+        found = []
+        for partner, many in exchange.partners:
+            theirs, records = int(ranks.place[partner]), np.zeros(self.classes)
             # People of the row leave the left side where theirs is the greater value, and the others come there.
-            sign = 1.0 if theirs < own else -1.0
-            move = np.zeros(self.classes)
-            move[code], move[their_code] = sign * needed, -sign * needed
-            first, last = min(own, theirs), max(own, theirs)
-            if not self._nodes_bear(row, (factor, column), (first, last), move):
-                return False
-        return True
+            records[code] -= many
+            records[self.rows.coordinates[partner, 0]] += many
+            sign = 1.0 if theirs > own else -1.0
+            found.append((min(own, theirs), max(own, theirs), sign * records))
+        return found
 
-    def _nodes_bear(
-        self, row: int, place: tuple[int, int], between: tuple[int, int], move: FloatArray
-    ) -> bool:
+    def _nodes_bear(self, row: int, place: tuple[int, int], moves: Sequence[_Move]) -> bool:
         for number, tree in enumerate(self.trees):
             criterion = tree.learner.criterion
             assert criterion is not None
@@ -207,7 +244,7 @@ class _CellExchanges:
             for node in (stop, *self.groups[number].path(stop)):
                 self.checks += 1
                 cuts = self._cuts_at(number, node, place)
-                if cuts is not None and not cuts.bear(criterion, between, move):
+                if cuts is not None and not cuts.bear(criterion, moves):
                     return False
         return True
 

@@ -167,21 +167,17 @@ def is_sampled(model: Model) -> bool:
 
 
 def tells_choices(tree: Tree) -> bool:
-    """Whether a tree is one of scikit-learn, and its file tells how each split was chosen.
+    """Whether a tree is one of scikit-learn or rpart whose file tells how its splits were chosen, and of no others.
 
     Where its file does not say when it stopped, some settings, or pruning by hand, leave the same leaves of any table.
     """
     learner = tree.learner
-    is_known = learner.tool is Tool.SCIKIT_LEARN and learner.criterion in MEASURED
-    if (
-        not is_known
-        or not tree.has_people
-        or learner.unmodelled
-        or learner.draws_cuts
-        or learner.saw_noise
-    ):
-        return False
-    return learner.stopping is None or not learner.stopping.pruning_alpha
+    is_known = learner.tool in (Tool.SCIKIT_LEARN, Tool.RPART) and learner.criterion in MEASURED
+    is_plain = not (learner.unmodelled or learner.draws_cuts or learner.saw_noise or tree.unused)
+    is_pruned = learner.stopping is not None and (
+        learner.tool is Tool.RPART or learner.stopping.pruning_alpha > 0
+    )
+    return is_known and is_plain and tree.has_people and not is_pruned
 
 
 def hides_splits(forest: Forest, rows: PeopleRows) -> BoolArray:
@@ -199,13 +195,14 @@ def _hides_splits(tree: Tree) -> BoolArray:
     """Whether each node of a tree is a leaf that may have been split and pruned again, (N,).
 
     Not where it could not be split, or where its own cost is no higher than what one more leaf costs (the smallest
-    subtree of least cost; Breiman et al. 1984, section 3.3).
+    subtree of least cost; Breiman et al. 1984, section 3.3). Nor where the file does not say how rpart or scikit-learn
+    stopped: people may have pruned it as they liked.
     """
     found = np.zeros(len(tree.nodes), dtype=bool)
     learner, stopping = tree.learner, tree.learner.stopping
     alpha = 0.0 if stopping is None else stopping.pruning_alpha
-    prunes = learner.tool in (Tool.RPART, Tool.SPARK, Tool.WEKA)
-    if not (prunes or alpha > 0):
+    always = learner.tool in (Tool.SPARK, Tool.WEKA)
+    if not (always or alpha > 0 or (learner.tool is Tool.RPART and stopping is not None)):
         return found
     leaves = np.array([leaf.index for leaf in tree.leaves])
     counts = class_counts_of(tree, leaves)

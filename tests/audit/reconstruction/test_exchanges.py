@@ -81,39 +81,27 @@ def arrays_of(learner):
 
 
 def exchanged(numbers, codes, case, exchange):
-    """Return the numbers after an exchange, and which records had the row before."""
-    forest, people, domain, rows = case
-    names = [f"x{n}" for n in range(numbers.shape[1])]
+    """Return the numbers after an exchange: nobody has the row then."""
+    _, people, domain, rows = case
     tested = [name for factor in domain.factors for name in factor.columns]
-    moved = [*domain.factors[exchange.factor].columns]
-    values = {
-        name: [people.columns[name].numbers[rows.profile[each]] for each in exchange[:2]]
-        for name in tested
-    }
-    own, theirs = (int(rows.coordinates[each, 0]) for each in exchange[:2])
-    own_row = codes == own
-    for name in tested:
-        own_row &= numbers[:, names.index(name)] == values[name][0]
-    stops = {tuple(column) for column in forest.stops[:, rows.profile[[exchange.row]]].T.tolist()}
-    routed = np.array([tuple(column) in stops for column in forest.stops.T.tolist()])
-    profiles = {
-        tuple(people.columns[name].numbers[place] for name in tested)
-        for place in np.flatnonzero(routed)
-    }
-    inside = [tuple(record) in profiles for record in numbers[:, [names.index(t) for t in tested]]]
-    partner = np.array(inside) & (codes == theirs)
-    for name in moved:
-        partner &= numbers[:, names.index(name)] == values[name][1]
-    there = np.flatnonzero(partner)[: own_row.sum()]
-    assert len(there) == own_row.sum() > 0
+    places = [int(name[1:]) for name in tested]
+    moved = [int(name[1:]) for name in domain.factors[exchange.factor].columns]
+
+    def having(row, numbers):
+        values = [people.columns[name].numbers[rows.profile[row]] for name in tested]
+        return (numbers[:, places] == values).all(axis=1) & (codes == rows.coordinates[row, 0])
+
+    waiting = np.flatnonzero(having(exchange.row, numbers))
     after = numbers.copy()
-    for name in moved:
-        after[own_row, names.index(name)] = values[name][1]
-        after[there, names.index(name)] = values[name][0]
-    is_left = codes == own
-    for name in tested:
-        is_left &= after[:, names.index(name)] == values[name][0]
-    assert not is_left.any()
+    for partner, many in exchange.partners:
+        own, waiting = waiting[:many], waiting[many:]
+        theirs = np.flatnonzero(having(partner, numbers))[:many]
+        assert len(own) == len(theirs) == many > 0
+        for column in moved:
+            after[own, column] = numbers[theirs, column]
+            after[theirs, column] = numbers[own, column]
+    assert not len(waiting)
+    assert not having(exchange.row, after).any()
     return after
 
 
