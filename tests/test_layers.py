@@ -320,6 +320,7 @@ LATE_IMPORTS = {
         "treewarden.audit.reconstruction.boosted",
         "treewarden.audit.reconstruction.named_values",
         "treewarden.audit.reconstruction.of_model",
+        "treewarden.audit.reconstruction.single_values",
     },
     "audit/reconstruction/proved.py": {"scipy.sparse.csgraph"},
     "audit/run.py": {

@@ -3,9 +3,9 @@
 An adversary needs no table, only the public domain of the columns: the values that each can have. A row is proved where
 every table that has the counts of the file's nodes holds it, with its value of every tested column and its class. What
 was proved counts at the low end, what was neither proved nor shown to be otherwise at the high end too. The domain is
-what was declared, else the values that the table has. What thresholds and the choice of splits may tell of rows is not
-worked out: it counts as open, and as shared by the people of a leaf. For the test: EDPB, Opinion 28/2024, extraction of
-personal data from a model.
+what was declared, else the values that the table has. What thresholds and the choice of splits tell of rows is searched
+in trees of scikit-learn over few values; elsewhere it counts as open, and as shared by the people of a leaf. For the
+test: EDPB, Opinion 28/2024, extraction of personal data from a model.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def _spots(rebuilt: RebuiltPeople, group: float) -> tuple[Spot, ...]:
     """Return the proved records that so few people share, and in how many tables they stand."""
     if rebuilt.profile is None:
         return ()
-    chosen = np.flatnonzero((rebuilt.people < group) & (rebuilt.proved > 0))
+    profiles, proved = rebuilt.proved_profiles(group)
     tables = rebuilt.tables
     if tables == 1:
         which = "the only table that is consistent with the file"
@@ -76,10 +76,10 @@ def _spots(rebuilt: RebuiltPeople, group: float) -> tuple[Spot, ...]:
         which = f"each of the {tables:,} tables that are consistent with the file"
 
     def note(position: int) -> str:
-        return f"{people(float(rebuilt.proved[chosen[position]]))} in {which}"
+        return f"{people(float(proved[position]))} in {which}"
 
-    proved = rebuilt.proved[chosen].astype(np.float64)
-    return worst_spots("profile", rebuilt.profile[chosen], (proved, proved), "high", note)
+    numbers = proved.astype(np.float64)
+    return worst_spots("profile", profiles, (numbers, numbers), "high", note)
 
 
 MEASURE = RecordsRebuilt()

@@ -473,9 +473,18 @@ def join_by_group(groups: IntArray, numbers: IntArray, size: int) -> IntArray:
     return found
 
 
-def may_prove_values(trees: Sequence[Tree], cells: DomainCells) -> bool:
-    """Whether some cell holds several values, and the file says what decides the splits of all trees but weights."""
-    return bool((cells.sizes != 1).any()) and all(map(_says_learner, trees))
+MOST_VALUES = 1_500
+"""Points of the domain, of all values: of more the solver of single values decides little."""
+
+
+def may_search_values(trees: Sequence[Tree], domain: Domain, sizes: FloatArray) -> bool:
+    """Whether single values may be proved within cells of such sizes, (C,).
+
+    Some cell then holds several, the domain is small, and the file says what decides the splits of all trees but
+    weights.
+    """
+    is_small = domain.points <= MOST_VALUES and bool((sizes != 1).any())
+    return is_small and all(map(_says_learner, trees))
 
 
 def _says_learner(tree: Tree) -> bool:

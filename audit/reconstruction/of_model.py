@@ -28,7 +28,7 @@ from treewarden.audit.reconstruction.cells import (
     coverage_of,
     divides_weights,
     find_cells,
-    may_prove_values,
+    may_search_values,
     records_by_class,
 )
 from treewarden.audit.reconstruction.domain import DeclaredDomain, Domain, find_domain
@@ -96,19 +96,19 @@ def reconstruct(
         return cells
     if cells.least is not None:
         return _of_some_cells(model, trees, leaves, cells, declared)
+    is_asked = uses_thresholds and seeks_values
+    values = _single_values(trees, leaves, cells, declared, until) if is_asked else None
     thresholds = None
     if uses_thresholds:
         share = until.share(THRESHOLD_SHARE)
         thresholds = read_thresholds(trees, leaves, cells, declared, share)
     found = _proved(trees, leaves, cells, thresholds, until)
     if isinstance(found, Undetermined) and thresholds is not None:
-        thresholds = None
+        thresholds = values = None
         found = _proved(trees, leaves, cells, None, until)
     if isinstance(found, Undetermined):
         return found
     rows, proved = found
-    is_asked = uses_thresholds and seeks_values
-    values = _single_values(trees, leaves, cells, declared, until) if is_asked else None
     return replace(
         _of_counts(model, leaves, cells, declared, rows=rows, counts=proved),
         assumed=_assumed(trees, thresholds, values),
@@ -148,7 +148,11 @@ def _single_values(
     declared: DeclaredDomain,
     until: Clock,
 ) -> SingleValues | None:
-    if not declared.columns or until.is_over or not may_prove_values(trees, cells):
+    if (
+        not declared.columns
+        or until.is_over
+        or not may_search_values(trees, cells.domain, cells.sizes)
+    ):
         return None
     from treewarden.audit.reconstruction.single_values import prove_single_values  # loads facts
 

@@ -4,7 +4,8 @@ What a file counts depends on a record through its cell and class alone. So wher
 public domain, some table of these counts has none of its records at any one of them: counts prove no row of it, however
 its records were drawn. Rows of the other cells are proved where every table has them, which counts decide. What the
 places of thresholds tell beyond counts is not worked out: it counts as open, and as shared by the people of the
-smallest leaf. What the choice of splits tells is not either: a row counts as open unless its people can swap values.
+smallest leaf. What the choice of splits tells is searched in small domains (``single_values``). Elsewhere, and where
+that proves nothing, a row counts as open unless its people can swap values.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from treewarden.audit.reconstruction.cells import (
     CellProofs,
     join_by_group,
     leaf_options,
+    may_search_values,
     multiply_sizes,
 )
 from treewarden.audit.reconstruction.domain import (
@@ -39,6 +41,8 @@ from treewarden.audit.reconstruction.people_rows import (
     OpenRows,
     PeopleRows,
     RebuiltPeople,
+    ValueRows,
+    WrongProofError,
     codes_of_people,
     compares_columns,
     hides_splits,
@@ -79,11 +83,11 @@ BEYOND_COUNTS = (
     "the search for whole records did not use everything in the file (not the thresholds or the choice of splits), "
     "so more may be provable"
 )
+BEYOND_VALUES = (
+    "the thresholds and the choice of splits prove no more records, as far as a search of limited work tells, but no "
+    "other table was shown to give the same file"
+)
 OTHER_SAMPLES = "its trees are trained on samples whose seeds are in the file, and no other table was searched for"
-
-
-class WrongProofError(ArithmeticError):
-    """A record is proved to be in every table that fits, and the owner's table, which fits, does not have it."""
 
 
 def rebuild_people(
@@ -102,18 +106,10 @@ def rebuild_people(
         PublicDomainError: what is declared does not fit the model.
         WrongProofError: a proof is wrong.
     """
-    if forest.model.task is Task.REGRESSION:
-        return OF_NUMBERS
-    if population.weight is not None:
-        return WEIGHED
-    if isinstance(population.truth, Undetermined):
-        return population.truth
-    if not population.records:
-        return NOBODY
-    if population.truth.shape[1] != len(forest.model.classes):
-        return OTHER_CLASSES
-    if (forest.stops < 0).any():
-        return NO_LEAF
+    reason = _why_not(forest, population)
+    if reason is not None:
+        return reason
+    assert not isinstance(population.truth, Undetermined)
     public = domain_of(population, forest.trees) if declared is None else declared
     domain = find_domain(forest.trees, public)
     if isinstance(domain, Undetermined):
@@ -130,7 +126,12 @@ def rebuild_people(
         tied = np.minimum(tied, named.shared_rows(cell, truth, regions.is_open, regions.is_cut))
     people_rows = rows_of_people(codes_of_people(population, domain), cell, truth)
     open_rows = _open_rows(forest, population, domain, people_rows, regions.is_asked)
-    cells = _OwnCells(by_class, regions.sizes == 1, tied, first, open_rows)
+    rows, is_small = (
+        (people_rows, open_rows),
+        may_search_values(forest.trees, domain, regions.sizes),
+    )
+    values = _value_rows(forest, population, domain, rows, public, until) if is_small else None
+    cells = _OwnCells(by_class, regions.sizes == 1, tied, first, open_rows, values)
     is_counted = isinstance(forest.model, Tree) and counts_each_leaf(forest.model)
     if not cells.is_one.any() and not is_counted:
         return cells.rebuilt(np.zeros_like(by_class), by_class)
@@ -154,6 +155,52 @@ def rebuild_people(
     if named is None or isinstance(rebuilt, Undetermined) or isinstance(found, Undetermined):
         return rebuilt
     return _with_named(rebuilt, found, named=named, cells=cells, people=(forest, cell), until=until)
+
+
+def _why_not(forest: Forest, population: Population) -> Undetermined | None:
+    """Return why a file says nothing of these people's rows."""
+    if forest.model.task is Task.REGRESSION:
+        return OF_NUMBERS
+    if population.weight is not None:
+        return WEIGHED
+    if isinstance(population.truth, Undetermined):
+        return population.truth
+    if not population.records:
+        return NOBODY
+    if population.truth.shape[1] != len(forest.model.classes):
+        return OTHER_CLASSES
+    return NO_LEAF if (forest.stops < 0).any() else None
+
+
+def _value_rows(
+    forest: Forest,
+    population: Population,
+    domain: Domain,
+    rows: tuple[PeopleRows, OpenRows],
+    public: DeclaredDomain,
+    until: Clock,
+) -> ValueRows | None:
+    """Return which rows of people the rules of the learner prove; None where there are none that these may prove.
+
+    ``rows`` are all rows of people, and the open ones. Of all others an exchange shows that they are not proved.
+
+    Raises:
+        WrongProofError: a proof is wrong.
+    """
+    people_rows, open_rows = rows
+    if not len(open_rows.cell):
+        return None
+    from treewarden.audit.reconstruction.single_values import prove_value_rows  # loads solvers
+
+    values = prove_value_rows(
+        forest, population, domain, rows=people_rows, declared=public, until=until
+    )
+    if values is not None:
+        cells = int(people_rows.cell.max()) + 1
+        proved, may_be = (each.in_groups(np.inf, cells) for each in (values, open_rows))
+        if (proved > may_be).any():
+            raise WrongProofError("a record is proved that an exchange of values takes out")
+    return values
 
 
 def _with_named(
@@ -350,7 +397,7 @@ def _open_factors(options: BoolArray, domain: Domain) -> tuple[BoolArray, BoolAr
 class _OwnCells:
     """Cells of the table's people: by class (Z, m), whether each holds one value, and ``tied`` of their leaves (Z,).
 
-    ``first`` (Z,) is the first profile of each, and ``open_rows`` as of ``RebuiltPeople``.
+    ``first`` (Z,) is the first profile of each, ``open_rows`` and ``values`` as of ``RebuiltPeople``.
     """
 
     by_class: IntArray
@@ -358,6 +405,7 @@ class _OwnCells:
     tied: IntArray
     first: IndexArray
     open_rows: OpenRows
+    values: ValueRows | None
 
     def rebuilt(
         self,
@@ -370,19 +418,24 @@ class _OwnCells:
         """Return what is known of people where so many rows are proved, at least and at most, (Z, m)."""
         people = self.by_class.sum(axis=1)
         proved = np.where(self.is_one, low.sum(axis=1), 0)
-        reasons = [left] * bool(left) + [BEYOND_COUNTS] * bool((proved < people).any())
+        beyond = BEYOND_COUNTS if self.values is None else BEYOND_VALUES
+        reasons = [left] * bool(left) + [beyond] * bool((proved < people).any())
+        tables = None if reconstruction is None else reconstruction.tables
+        if self.values is not None and self.values.tables is not None:
+            tables = self.values.tables
         return RebuiltPeople(
             people=people,
             proved=proved,
             most=np.where(self.is_one, most.sum(axis=1), 0),
             leaf=self.tied,
             records_proved=None if reconstruction is None else reconstruction.records_proved,
-            tables=None if reconstruction is None else reconstruction.tables,
+            tables=tables,
             method=None if reconstruction is None else reconstruction.cells.method,
             left="; ".join(reasons),
             proofs=proofs,
             profile=self.first,
             open_rows=self.open_rows,
+            values=self.values,
         )
 
 

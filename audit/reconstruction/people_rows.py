@@ -21,6 +21,10 @@ from treewarden.ppdm_models.tree.tool import Tool
 from treewarden.ppdm_models.tree.tree import Criterion, Tree
 
 
+class WrongProofError(ArithmeticError):
+    """A record is proved to be in every table that fits, and the owner's table, which fits, does not have it."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class PeopleRows:
     """The R different rows of people: their cell (R,), class and values of factors (R, 1 + F), and how many have it.
@@ -103,6 +107,26 @@ class OpenRows:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class ValueRows:
+    """Rows of people, (R,), of which the rules of the learner prove so many, class and all, in every table.
+
+    ``sharing`` is how many people have the values of a row, and ``profile`` one profile of these. ``tables`` is how
+    many tables obey the rules (None: not known).
+    """
+
+    cell: IntArray
+    proved: IntArray
+    sharing: IntArray
+    profile: IntArray
+    tables: int | float | None = None
+
+    def in_groups(self, smaller_than: float, cells: int) -> IntArray:
+        """Return how many rows are proved with values that fewer people than this share, by cell."""
+        is_small = self.sharing < smaller_than
+        return join_by_group(self.cell[is_small], self.proved[is_small], cells)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class RebuiltPeople:
     """People of the table whose whole row a file proves without any table. Arrays are by cell, (Z,).
 
@@ -113,7 +137,8 @@ class RebuiltPeople:
     values that their cells hold, and ``tables`` how many tables fit (None: not known). ``method`` is how cells were
     found, None where they were not. ``left`` is why something is open, "" where all was decided. ``proofs`` is what is
     proved of all cells of the domain, None where none was sought, and ``profile`` (Z,) the first profile of people in
-    each cell. ``open_rows`` are those that the choice of splits may prove however many people share a leaf.
+    each cell. ``open_rows`` are those that the choice of splits may prove however many people share a leaf, and
+    ``values`` what it was found to prove of rows (None: not searched).
     """
 
     people: IntArray
@@ -127,6 +152,7 @@ class RebuiltPeople:
     proofs: CellProofs | None = None
     profile: IndexArray | None = None
     open_rows: OpenRows | None = None
+    values: ValueRows | None = None
 
     def rows_in_groups(self, smaller_than: float) -> tuple[int, int]:
         """Return how many rows are proved, at least and at most, that fewer people than this have in common.
@@ -139,7 +165,24 @@ class RebuiltPeople:
         if self.open_rows is not None:
             most = np.maximum(most, self.open_rows.in_groups(smaller_than, len(most)))
         most = np.where(self.leaf < smaller_than, self.people, most)
-        return int(self.proved[is_small].sum()), int(most.sum())
+        least = np.where(is_small, self.proved, 0)
+        if self.values is not None:
+            least = np.maximum(least, self.values.in_groups(smaller_than, len(least)))
+        return int(least.sum()), int(np.maximum(most, least).sum())
+
+    def proved_profiles(self, smaller_than: float) -> tuple[IntArray, IntArray]:
+        """Return profiles of people with proved rows that so few have in common, and how many rows each stands for."""
+        assert self.profile is not None
+        chosen = np.flatnonzero((self.people < smaller_than) & (self.proved > 0))
+        profiles, proved = self.profile[chosen], self.proved[chosen]
+        if self.values is None:
+            return profiles, proved
+        values = self.values
+        is_more = (values.proved > 0) & (values.sharing < smaller_than)
+        is_more &= ~np.isin(values.cell, chosen)
+        first, kind = np.unique(values.profile[is_more], return_inverse=True)
+        added = join_by_group(kind, values.proved[is_more], len(first))
+        return np.concatenate([profiles, first]), np.concatenate([proved, added])
 
 
 # What a learner makes of an exchange of values.

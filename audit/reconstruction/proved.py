@@ -30,6 +30,8 @@ from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, Int
 
 UNITS = (1.0, 8.0, 64.0)
 """The solver's own seconds for one question, by which runs agree: more where fewer decide nothing."""
+LEAST_UNITS = 1e-3
+"""No question is asked with fewer of the solver's own seconds."""
 MOST_IDLE = 9.0
 """Of the solver's own seconds, after which a search over known samples ends that no longer answers a question."""
 MOST_TABLES = 2_000
@@ -419,9 +421,11 @@ def solved(
 ) -> tuple[int, IntArray | None]:
     """Return the solver's status, and the numbers that it proposes."""
     module = solver_module()
-    solver = limited_solver(until.left, units)
+    work = units if until.meter is None else min(units, until.left)
+    solver = limited_solver(until.wall_left, max(work, LEAST_UNITS))
     solver.parameters.cp_model_presolve = presolves
     status = solve_in_background(solver, model)
+    until.spend(float(solver.deterministic_time))
     if status not in (module.OPTIMAL, module.FEASIBLE):
         return status, None
     return status, np.array([solver.value(number) for number in numbers], dtype=np.int64)

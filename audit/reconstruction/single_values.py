@@ -1,41 +1,48 @@
 """Records of single values: what the rules of a learner tell within cells, by an exact search over a small domain.
 
 Counts never tell apart the values of a cell (docs/engineering/reconstruction.md, theorem 3). How scikit-learn grows a
-tree does: a threshold lies half way between two neighbouring values of its node. Where a tree compared all columns, no
-split that it could have chosen was better than the chosen one, and a leaf that may be split has no such split. Here a
-number of records is asked of each point of the domain. A table that the solver proposes is held against these rules,
-and each one that it breaks is added to the programme, so that most are never written down.
+tree does (``learner_rules``). Here a number of records is asked of each point of the domain. A table that the solver
+proposes is held against the rules, and each one that it breaks is added to the programme, so that most are never
+written down. The work is counted, not the time, so that the same is proved on any machine, with a table or without.
 """
 
 from __future__ import annotations
 
-import itertools
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from treewarden.audit.bounds import ContradictionError
-from treewarden.audit.consistent_tables.facts.exact import SLACK_SHARE
-from treewarden.audit.consistent_tables.facts.splits import ROUNDING
 from treewarden.audit.consistent_tables.proofs import solver_module
-from treewarden.audit.facts.impurity_rows import branch_impurity
-from treewarden.audit.membership.cuts import SINGLE_SLACK, CutRule, plain_threshold
-from treewarden.audit.membership.learners import cuts_of
-from treewarden.audit.population.leaves import NodeGroups
-from treewarden.audit.progress import Clock
+from treewarden.audit.membership.cuts import SINGLE_SLACK
+from treewarden.audit.population.forest import Forest
+from treewarden.audit.population.population import Population
+from treewarden.audit.progress import Clock, work_clock
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.reconstruction.cells import (
+    MOST_VALUES,
     DomainCells,
     NodeRecords,
     columns_of_points,
-    compares_all,
+    find_cells,
     join_by_group,
 )
 from treewarden.audit.reconstruction.domain import ColumnOptions, DeclaredDomain, Domain, Factor
-from treewarden.audit.reconstruction.problem import read_thresholds, rows_of
+from treewarden.audit.reconstruction.learner_rules import SECONDS_A_SIDE, LearnerRules
+from treewarden.audit.reconstruction.people_rows import (
+    PeopleRows,
+    ValueRows,
+    WrongProofError,
+    is_sampled,
+)
+from treewarden.audit.reconstruction.problem import (
+    CellRows,
+    read_counts,
+    read_thresholds,
+    rows_of,
+)
 from treewarden.audit.reconstruction.proved import (
     OpenPart,
     PartState,
@@ -43,22 +50,15 @@ from treewarden.audit.reconstruction.proved import (
     prove_counts,
     solved,
 )
-from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
+from treewarden.ppdm_models.arrays import BoolArray, IndexArray, IntArray
 from treewarden.ppdm_models.tables.routing import Router
 from treewarden.ppdm_models.tree.column import NumericColumn
-from treewarden.ppdm_models.tree.nodes import parents_of
-from treewarden.ppdm_models.tree.tree import Criterion, Tree
+from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
+from treewarden.ppdm_models.tree.tree import Tree
 
-MOST_VALUES = 1_500
-"""Points of the domain, of all together: of more the solver decides little."""
-MOST_HELD = 2**25
-"""So many entries have the candidates of all nodes, a byte each."""
-MOST_TUPLES = 20_000
-"""A candidate of a node with more combinations of counts is not written down."""
-MOST_ADDED = 12
-"""So many candidates that a table breaks are written down at once, the best ones."""
-TIME_SHARE = 0.25
-"""Of the time that is left, values are searched for no more."""
+WORK_SECONDS = 2.0
+"""Of work, counted, that a search takes at most."""
+SECONDS_A_NODE = 1e-4
 FEATURE_THRESHOLD = 1e-7
 """scikit-learn makes no threshold between values that are no further apart (``sklearn/tree/_splitter.pyx``)."""
 
@@ -79,6 +79,38 @@ class SingleValues:
         return join_by_group(self.cell, self.counts.low.sum(axis=1), cells)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class ValueRules:
+    """What a table must obey to give the file: ``rows`` over records of points by class, and ``rules`` of the learner.
+
+    ``cell`` (P,) is the cell of each of the ``points``; ``seconds`` of work are left for a search.
+    """
+
+    points: DomainCells
+    cell: IndexArray
+    rows: CellRows
+    rules: LearnerRules
+    seconds: float
+
+    def fits(self, table: IntArray) -> bool:
+        """Whether a table, numbers of records by point and class (P, m), obeys them all."""
+        return self.rows.fits(table) and not self.rules.broken(table)
+
+    def prove(self, until: Clock) -> SingleValues:
+        """Return what they prove.
+
+        Raises:
+            ContradictionError: no table obeys them.
+        """
+        counts = prove_counts(
+            self.rows,
+            self.points.sizes,
+            work_clock(self.seconds, until.left),
+            lambda part, low: _RuledPart(part, low, self.rules),
+        )
+        return SingleValues(self.points, self.cell, counts)
+
+
 def prove_single_values(
     trees: Sequence[Tree],
     leaves: Sequence[NodeRecords],
@@ -90,8 +122,24 @@ def prove_single_values(
 
     Nothing is proved either where no table obeys them: then the trees were grown in another way.
     """
+    value_rules = read_value_rules(trees, leaves, cells, declared, until)
+    try:
+        return None if value_rules is None else value_rules.prove(until)
+    except ContradictionError:
+        return None
+
+
+def read_value_rules(
+    trees: Sequence[Tree],
+    leaves: Sequence[NodeRecords],
+    cells: DomainCells,
+    declared: DeclaredDomain,
+    until: Clock,
+) -> ValueRules | None:
+    """Return what a table must obey to give the file; None where that is not known, too much, or beyond any table."""
     domain = _single_domain(cells.domain, trees, declared)
-    if domain is None or domain.points > MOST_VALUES:
+    seconds = WORK_SECONDS - SECONDS_A_NODE * sum(len(tree.nodes) for tree in trees)
+    if domain is None or domain.points > MOST_VALUES or seconds <= 0:
         return None
     points = _points_of(trees, leaves, domain)
     rules = LearnerRules.of_trees(trees, leaves, points)
@@ -100,19 +148,13 @@ def prove_single_values(
     try:
         thresholds = read_thresholds(trees, leaves, points, declared, until)
         rows = rows_of(trees, leaves, points, thresholds)
-        if isinstance(rows, Undetermined):
-            return None
-        counts = prove_counts(
-            rows,
-            points.sizes,
-            until.share(TIME_SHARE),
-            lambda part, low: _RuledPart(part, low, rules),
-        )
     except ContradictionError:
+        return None
+    if isinstance(rows, Undetermined):
         return None
     place_of = {stops: place for place, stops in enumerate(map(tuple, cells.stops.T.tolist()))}
     cell = [place_of[tuple(stops)] for stops in points.stops.T.tolist()]
-    return SingleValues(points, np.array(cell, dtype=np.intp), counts)
+    return ValueRules(points, np.array(cell, dtype=np.intp), rows, rules, seconds)
 
 
 def _single_domain(
@@ -155,239 +197,6 @@ def _points_of(trees: Sequence[Tree], leaves: Sequence[NodeRecords], domain: Dom
     return DomainCells(domain, stops[:, there], alive[there], options, np.ones(len(there)))
 
 
-# The rules, and which of them a table breaks.
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Cut:
-    """A threshold of a node: the points that have each value of its column there, (V, P), and pairs that make it."""
-
-    held: BoolArray
-    middle: int
-    pairs: tuple[tuple[int, int], ...]
-
-    def is_broken(self, records: IntArray) -> bool:
-        """Whether the records of points, (P,), do not make the threshold."""
-        there = np.flatnonzero(self.held @ records)
-        below, above = there[there < self.middle], there[there >= self.middle]
-        return not len(below) or not len(above) or (below[-1], above[0]) not in self.pairs
-
-    def add_to(self, model: Any, totals: Sequence[Any]) -> None:  # noqa: ANN401 - the solver has no types
-        """Say that the two neighbouring values of some pair are there."""
-        chosen = []
-        for below, above in self.pairs:
-            is_pair = model.new_bool_var("")
-            for value in (below, above):
-                some = [totals[point] for point in np.flatnonzero(self.held[value]).tolist()]
-                model.add(sum(some) >= 1).only_enforce_if(is_pair)
-            between = np.flatnonzero(self.held[below + 1 : above].any(axis=0)).tolist()
-            if between:
-                model.add(sum(totals[point] for point in between) == 0).only_enforce_if(is_pair)
-            chosen.append(is_pair)
-        model.add_bool_or(chosen)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class LearnerRules:
-    """What scikit-learn's trees tell of single values, beside counts.
-
-    Of R candidates of inner nodes: the points on the ``left`` (R, P), the records of the node by class ``whole``
-    (R, m), the impurity after the chosen split ``chosen`` (R,), and the least records of a side. Of S candidates of
-    leaves that may be split, ``stopped`` (S, P), the records of the leaf ``sizes`` (S,), and how many a side needs.
-    """
-
-    criterion: Criterion
-    left: BoolArray
-    whole: FloatArray
-    chosen: FloatArray
-    smallest: IntArray
-    stopped: BoolArray
-    sizes: IntArray
-    needed: IntArray
-    cuts: tuple[_Cut, ...]
-
-    @classmethod
-    def of_trees(
-        cls, trees: Sequence[Tree], leaves: Sequence[NodeRecords], points: DomainCells
-    ) -> LearnerRules | None:
-        """Return the rules of trees of one criterion; None where there are several or too many, or a cut fits none."""
-        criteria = {
-            tree.learner.criterion or Criterion.GINI for tree in trees if compares_all(tree)
-        }
-        if len(criteria) > 1:
-            return None
-        criterion = next(iter(criteria), Criterion.GINI)
-        values = _values_of(points)
-        width = sum(int(codes.max(initial=0)) for _, codes in values.values())
-        nodes = sum(len(tree.nodes) for tree in trees)
-        if nodes * max(width, 1) * len(points.options) > MOST_HELD:
-            return None
-        candidates: list[tuple[BoolArray, FloatArray, float, int]] = []
-        stopped: list[tuple[BoolArray, int, int]] = []
-        cuts: list[_Cut] = []
-        for number, (tree, counts) in enumerate(zip(trees, leaves, strict=True)):
-            groups = NodeGroups(tree, points.stops[number])
-            for node in range(len(tree.nodes)):
-                here = np.zeros(len(points.options), dtype=bool)
-                here[groups.at(node)] = True
-                children = groups.children[node]
-                if children:
-                    cut = _cut_of(tree, children, here, values)
-                    if cut is None:
-                        return None
-                    if len(cut.held) > 2:  # of two values a cut says what counts do
-                        cuts.append(cut)
-                    after = branch_impurity(criterion, counts.counts[list(children)]).sum()
-                    if after <= 0 or not compares_all(tree):
-                        continue
-                    whole, least = counts.counts[node], tree.learner.min_leaf_records
-                    candidates += [(side, whole, after, least) for side in _sides(here, values)]
-                elif (needed := _splittable(tree, counts, node)) is not None:
-                    size = int(counts.counts[node].sum())
-                    stopped += [(side, size, needed) for side in _sides(here, values)]
-        if not (candidates or stopped or cuts):
-            return None
-        shape = (0, len(points.options))
-        return cls(
-            criterion=criterion,
-            left=np.array([one[0] for one in candidates], dtype=bool).reshape(-1, shape[1]),
-            whole=np.array([one[1] for one in candidates]).reshape(-1, len(trees[0].classes)),
-            chosen=np.array([one[2] for one in candidates]),
-            smallest=np.array([one[3] for one in candidates], dtype=np.int64),
-            stopped=np.array([one[0] for one in stopped], dtype=bool).reshape(-1, shape[1]),
-            sizes=np.array([one[1] for one in stopped], dtype=np.int64),
-            needed=np.array([one[2] for one in stopped], dtype=np.int64),
-            cuts=tuple(cuts),
-        )
-
-    def broken(self, table: IntArray) -> list[tuple[str, int]]:
-        """Return which rules a table (P, m) breaks: a kind and a number of each, the worst ones first."""
-        left = self.left.astype(np.int64) @ table
-        over = self._excess(left, self.whole, self.chosen, self.smallest)
-        worst = np.argsort(-over, kind="stable")[:MOST_ADDED]
-        found = [("split", int(one)) for one in worst if over[one] > 0]
-        records = table.sum(axis=1)
-        side = self.stopped.astype(np.int64) @ records
-        is_split = (side >= self.needed) & (self.sizes - side >= self.needed)
-        found += [("stop", int(one)) for one in np.flatnonzero(is_split)[:MOST_ADDED]]
-        found += [("cut", n) for n, cut in enumerate(self.cuts) if cut.is_broken(records)]
-        return found
-
-    def _excess(
-        self,
-        left: IntArray,
-        whole: FloatArray,
-        chosen: FloatArray | float,
-        smallest: IntArray | int,
-    ) -> FloatArray:
-        """Return by how much candidates with so many records on the left are surely better than the chosen splits."""
-        right = whole - left
-        branches = np.stack([left, right], axis=-2).astype(np.float64)
-        sizes = branches.sum(axis=-1)
-        after = branch_impurity(self.criterion, branches).sum(axis=-1)
-        doubt = (float(SLACK_SHARE) + 64 * ROUNDING) * sizes.sum(axis=-1)
-        is_allowed = (sizes >= np.asarray(smallest)[..., None]).all(axis=-1) & (right >= 0).all(-1)
-        return np.where(is_allowed, chosen - after - doubt, -1.0)
-
-    def add_to(self, model: Any, rule: tuple[str, int], numbers: Sequence[Any]) -> bool:  # noqa: ANN401 - the solver has no types
-        """Write a rule down over the ``numbers`` of records by point and class, flat; False where it is too large."""
-        kind, place = rule
-        classes = self.whole.shape[1]
-        if kind == "split":
-            return self._add_split(model, place, numbers)
-        totals = [
-            sum(numbers[start : start + classes]) for start in range(0, len(numbers), classes)
-        ]
-        if kind == "cut":
-            self.cuts[place].add_to(model, totals)
-            return True
-        side = sum(totals[point] for point in np.flatnonzero(self.stopped[place]).tolist())
-        is_left = model.new_bool_var("")
-        needed, size = int(self.needed[place]), int(self.sizes[place])
-        model.add(side <= needed - 1).only_enforce_if(is_left)
-        model.add(side >= size - needed + 1).only_enforce_if(is_left.negated())
-        return True
-
-    def _add_split(self, model: Any, place: int, numbers: Sequence[Any]) -> bool:  # noqa: ANN401 - as above
-        whole, most = self.whole[place], self.whole[place].astype(np.int64).tolist()
-        if math.prod(n + 1 for n in most) > MOST_TUPLES:
-            return False
-        every = np.array(list(itertools.product(*(range(n + 1) for n in most))))
-        over = self._excess(every, whole, float(self.chosen[place]), int(self.smallest[place]))
-        points = np.flatnonzero(self.left[place]).tolist()
-        sums = []
-        for code, number in enumerate(most):
-            here = [numbers[point * len(most) + code] for point in points]
-            total = model.new_int_var(0, number, "")
-            model.add(total == sum(here))
-            sums.append(total)
-        # Not the forbidden ones: the presolve of OR-Tools 9.15 then finds feasible programmes infeasible.
-        model.add_allowed_assignments(sums, every[over <= 0].tolist())
-        return True
-
-
-Values = Mapping[str, tuple[FloatArray, IndexArray]]
-"""By column, its values in order, and which of them each point has."""
-
-
-def _values_of(points: DomainCells) -> Values:
-    found = {}
-    parts = np.split(points.options, points.domain.starts[1:], axis=1)
-    for factor, part in zip(points.domain.factors, parts, strict=True):
-        option = part.argmax(axis=1)
-        for name, options in factor.columns.items():
-            assert isinstance(options.samples, NumericColumn)
-            found[name] = np.unique(options.samples.numbers[option], return_inverse=True)
-    return found
-
-
-def _sides(here: BoolArray, values: Values) -> Iterator[BoolArray]:
-    """Yield the points on the left of each candidate of a node that holds the points ``here``; each set once."""
-    seen: set[bytes] = set()
-    for _, codes in values.values():
-        for end in np.unique(codes[here])[:-1].tolist():
-            side = here & (codes <= end)
-            if side.tobytes() not in seen:
-                seen.add(side.tobytes())
-                yield side
-
-
-def _cut_of(tree: Tree, children: Sequence[int], here: BoolArray, values: Values) -> _Cut | None:
-    """Return the threshold of a node; None where no two of the possible values make it."""
-    cut, learner = (
-        plain_threshold([tree.nodes[child].test for child in children]),
-        cuts_of(tree.learner),
-    )
-    if cut is None or learner is None or not cut.is_closed or cut.feature not in values:
-        return None
-    numbers, codes = values[cut.feature]
-    middle = int(np.searchsorted(numbers, cut.threshold, side="right"))
-    below, above = (
-        each.reshape(-1)
-        for each in np.meshgrid(np.arange(middle), np.arange(middle, len(numbers)), indexing="ij")
-    )
-    is_made = CutRule(learner).may_make(numbers[below], numbers[above], cut.threshold)
-    pairs = tuple(zip(below[is_made].tolist(), above[is_made].tolist(), strict=True))
-    held = (codes[None, :] == np.arange(len(numbers))[:, None]) & here
-    return _Cut(held, middle, pairs) if pairs else None
-
-
-def _splittable(tree: Tree, counts: NodeRecords, node: int) -> int | None:
-    """Return how many records each side needs where a leaf was to be split if it could be; None where it was not."""
-    stopping, least = tree.learner.stopping, tree.learner.min_leaf_records
-    held = counts.counts[node]
-    if stopping is None or not compares_all(tree) or (held > 0).sum() < 2:
-        return None
-    if stopping.max_leaves is not None or stopping.min_impurity_decrease or stopping.pruning_alpha:
-        return None
-    depth, parents, above = 0, parents_of(tree.nodes), node
-    while above:
-        above, depth = int(parents[above]), depth + 1
-    is_deepest = stopping.max_depth is not None and depth >= stopping.max_depth
-    is_small = held.sum() < max(stopping.min_split_records, 2 * least)
-    return None if is_deepest or is_small else least
-
-
 MOST_PROPOSED = 200
 """Tables of one part that the solver may propose, so that rules that leave very many come to an end."""
 
@@ -403,6 +212,8 @@ class _RuledPart(PartState):
         self.fixed, self.rules = fixed, rules
         self.written: dict[tuple[str, int], None] = {}
         self.proposed = 0
+        self.unpaid = 0.0
+        """Seconds of work that no clock was told of."""
 
     @property
     def may_rise(self) -> BoolArray:
@@ -412,8 +223,12 @@ class _RuledPart(PartState):
     def model(self) -> tuple[Any, list[Any]]:
         model, numbers = super().model()
         for rule in self.written:
-            self.rules.add_to(model, rule, self._every(numbers))
+            self._add(model, rule, self._every(numbers))
         return model, numbers
+
+    def _add(self, model: Any, rule: tuple[str, int], every: list[Any]) -> bool:  # noqa: ANN401 - as above
+        self.unpaid += self.rules.seconds_to_add(rule)
+        return self.rules.add_to(model, rule, every)
 
     def _every(self, numbers: list[Any]) -> list[Any]:
         every: list[Any] = self.fixed.tolist()
@@ -429,8 +244,10 @@ class _RuledPart(PartState):
         until: Clock,
     ) -> tuple[int, IntArray | None]:
         """Return a table that breaks no rule; a status without one where its rules are too large, or too many."""
-        while self.proposed < MOST_PROPOSED:
+        while self.proposed < MOST_PROPOSED and not until.is_over:
             self.proposed += 1
+            until.spend(self.unpaid + SECONDS_A_SIDE * self.rules.left.size)
+            self.unpaid = 0.0
             status, found = solved(model, numbers, units, until)
             if status == solver_module().INFEASIBLE:
                 # A proof is asked for twice: presolve was seen to be wrong about tables of what is forbidden.
@@ -439,7 +256,7 @@ class _RuledPart(PartState):
             if not broken:
                 return status, found
             every = self._every(numbers)
-            new = [rule for rule in broken if self.rules.add_to(model, rule, every)]
+            new = [rule for rule in broken if self._add(model, rule, every)]
             if not new:
                 break
             self.written |= dict.fromkeys(new)
@@ -449,3 +266,92 @@ class _RuledPart(PartState):
         table = self.fixed.copy()
         table[self.part.places] = numbers
         return table.reshape(-1, self.rules.whole.shape[1])
+
+
+# What is proved of the people of a table.
+
+
+def prove_value_rows(
+    forest: Forest,
+    population: Population,
+    domain: Domain,
+    rows: PeopleRows,
+    declared: DeclaredDomain,
+    until: Clock,
+) -> ValueRows | None:
+    """Return which rows of people the rules of scikit-learn prove; None where these, or their values, are not known.
+
+    Nothing is proved either where the table breaks a rule: then it is another one, or the trees were grown in another
+    way. The search knows nothing of the table, which it is held against afterwards.
+
+    Raises:
+        WrongProofError: a proof is wrong.
+    """
+    trees = forest.trees
+    if not _counts_everybody(forest.model, trees):
+        return None
+    leaves = read_counts(trees)
+    if isinstance(leaves, Undetermined):
+        return None
+    cells = find_cells(trees, leaves, domain, until)
+    if isinstance(cells, Undetermined):
+        return None
+    value_rules = read_value_rules(trees, leaves, cells, declared, until)
+    place = (
+        None if value_rules is None else _places_of(value_rules.points, forest, population, rows)
+    )
+    if value_rules is None or place is None:
+        return None
+    table = np.zeros_like(value_rules.rows.most)
+    code = rows.coordinates[:, 0]
+    np.add.at(table, (place, code), rows.people)
+    if not value_rules.fits(table):
+        return None
+    try:
+        counts = value_rules.prove(until).counts
+    except ContradictionError as contradiction:
+        raise WrongProofError(NO_OWN_TABLE) from contradiction
+    if (counts.low > table).any() or (counts.high < table).any():
+        raise WrongProofError("a record is proved that the table does not have")
+    return ValueRows(
+        cell=rows.cell,
+        proved=counts.low[place, code],
+        sharing=rows.sharing,
+        profile=rows.profile,
+        tables=counts.filled,
+    )
+
+
+def _counts_everybody(model: Model, trees: Sequence[Tree]) -> bool:
+    """Whether all trees count all records by the classes of the model, and nothing else is in it."""
+    if isinstance(model, Ensemble):
+        has_others = next(iter(model.others), None) is not None
+        if model.growth is not None or has_others or is_sampled(model):
+            return False
+    return all(tree.classes == model.classes for tree in trees)
+
+
+NO_OWN_TABLE = "no table is found to give the file, and the owner's table does"
+
+
+def _places_of(
+    points: DomainCells, forest: Forest, population: Population, rows: PeopleRows
+) -> IndexArray | None:
+    """Return the point of each row of people, (R,); None where some row has none of its own, or stops elsewhere."""
+    codes = []
+    for factor in points.domain.factors:
+        fits = np.ones((len(rows.profile), factor.options), dtype=bool)
+        for name, options in factor.columns.items():
+            if name not in population.columns:
+                return None
+            fits &= options.options_of(population.columns[name].take(rows.profile))
+        if (fits.sum(axis=1) != 1).any():
+            return None
+        codes.append(fits.argmax(axis=1))
+    number = np.ravel_multi_index(codes, points.domain.shape)
+    each = np.ravel_multi_index([*points.only_option().T], points.domain.shape)
+    place = np.minimum(np.searchsorted(each, number), len(each) - 1)
+    is_there = (each[place] == number).all()
+    is_own = len(np.unique(place * points.alive.shape[1] + rows.coordinates[:, 0])) == len(place)
+    goes_there = is_there and (points.stops[:, place] == forest.stops[:, rows.profile]).all()
+    return place if is_own and goes_there else None

@@ -169,8 +169,8 @@ NO_MEMBERSHIP = (
 )
 NO_REBUILDING = "Whole records that the file alone proves: not decided."
 BY_COUNTS = (
-    "Whole records that the file alone proves: judged by the counts of the trees, not by "
-    "the choice of splits."
+    "Whole records that the file alone proves: judged by the counts of the trees and, for "
+    "scikit-learn and columns of few values, by the choice of splits."
 )
 LIMITS = (
     "Another file: the result holds for exactly the model named here. A changed file needs a new audit.",

@@ -9,7 +9,7 @@ from sklearn.tree import DecisionTreeClassifier
 from tests.judges.run_reconstruction import judge_values
 from tests.kit.tiers import seeds
 from treewarden.audit.progress import FOREVER
-from treewarden.audit.reconstruction import single_values
+from treewarden.audit.reconstruction import cells, learner_rules, single_values
 from treewarden.audit.reconstruction.cells import BEST_SPLITS, EQUAL_WEIGHTS, HALF_WAY
 from treewarden.audit.reconstruction.domain import DeclaredColumn, DeclaredDomain
 from treewarden.audit.reconstruction.of_model import reconstruct
@@ -102,9 +102,12 @@ def test_of_two_values_a_column_and_random_columns_nothing_is_searched():
     assert reconstruct(learner, FOREVER, DeclaredDomain(asked)).values is None
 
 
-@pytest.mark.parametrize("limit", ["MOST_VALUES", "MOST_HELD"])
-def test_beyond_limits_nothing_more_is_proved(monkeypatch, limit):
-    monkeypatch.setattr(single_values, limit, 1)
+@pytest.mark.parametrize(
+    ("module", "limit"),
+    [(cells, "MOST_VALUES"), (learner_rules, "MOST_HELD"), (single_values, "WORK_SECONDS")],
+)
+def test_beyond_limits_nothing_more_is_proved(monkeypatch, module, limit):
+    monkeypatch.setattr(module, limit, 0)
     found = reconstruct(grown(), FOREVER, DOMAIN)
     assert (found.values, found.whole_records) == (None, 3)
 
@@ -117,7 +120,7 @@ def test_what_the_work_does_not_decide_is_not_proved(monkeypatch):
 
 
 def test_rules_of_too_many_counts_are_left_out(monkeypatch):
-    monkeypatch.setattr(single_values, "MOST_TUPLES", 1)
+    monkeypatch.setattr(learner_rules, "MOST_TUPLES", 1)
     found = reconstruct(grown(), FOREVER, DOMAIN)
     assert (found.whole_records, found.is_decided) == (3, False)
 
