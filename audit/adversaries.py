@@ -16,8 +16,14 @@ from treewarden.audit.exposures import exposure_of, not_run, unsolved
 from treewarden.audit.facts.kinds import columns_of_facts, contradicted_facts
 from treewarden.audit.joint.result import EnsembleInference
 from treewarden.audit.knowledge.adversaries import Adversary
-from treewarden.audit.knowledge.knowledge import Knowledge, resolved
-from treewarden.audit.knowledge.levels import LeafLevel
+from treewarden.audit.knowledge.knowledge import (
+    USUAL_CRITERIA,
+    Knowledge,
+    possible_criteria,
+    resolved,
+    supposing,
+)
+from treewarden.audit.knowledge.levels import LeafLevel, SplitLevel
 from treewarden.audit.measures import EvidenceSource, MeasureCall, measured, measures
 from treewarden.audit.options import DEFAULT, AuditOptions, RowStatement
 from treewarden.audit.partial.attributes.attribute_inference import infer_attribute
@@ -39,6 +45,7 @@ from treewarden.audit.partial.target_inference import (
     TargetInference,
     infer_target,
     knows_all_tested,
+    with_suppositions,
     with_whole_records,
 )
 from treewarden.audit.partial.tree_context import TreeContext
@@ -205,8 +212,47 @@ class _AuditedModel:
         assert isinstance(self.forest.model, Tree)
         return TreeContext(self.forest.model, self.population, self.knowledge)
 
+    @cached_property
+    def _supposing(self) -> tuple[_AuditedModel, ...]:
+        """The same with no criterion of splits and with each that may be supposed; empty where one is known."""
+        tree = self.forest.model
+        if not isinstance(tree, Tree) or self.releases is not None:
+            return ()
+        criteria = set(possible_criteria(self.knowledge, tree)) & set(USUAL_CRITERIA)
+        if not criteria:
+            return ()
+        bare = self.knowledge.model_copy(update={"split": SplitLevel.NONE})
+        is_whole = self.options.rows == RowStatement.INTEGER
+        return (
+            replace(self, knowledge=bare),
+            *(
+                replace(
+                    self, knowledge=supposing(bare, tree, criterion), is_of_whole_records=is_whole
+                )
+                for criterion in USUAL_CRITERIA
+                if criterion in criteria
+            ),
+        )
+
     def seen(
         self, adversary: Adversary, seconds: float, effort: AdversaryBudget = FULL
+    ) -> TargetInference | Undetermined:
+        """Return what an adversary makes of the model, whichever criterion is supposed where none is known.
+
+        So many seconds are for whole records.
+
+        Raises:
+            KnowledgeError: the level asks for numbers that neither the file publishes nor the table can give.
+            TableError: no table with these leaves has these numbers.
+        """
+        if not self._supposing:
+            return self._seen(adversary, seconds, effort)
+        part = seconds / len(self._supposing)
+        bare, *supposed = (each._seen(adversary, part, effort) for each in self._supposing)
+        return with_suppositions(bare, *supposed)
+
+    def _seen(
+        self, adversary: Adversary, seconds: float, effort: AdversaryBudget
     ) -> TargetInference | Undetermined:
         """Return what an adversary makes of the model, so many seconds for whole records.
 
@@ -221,7 +267,7 @@ class _AuditedModel:
             return NOISY
         if self._facts_tell_nothing(adversary):
             knowledge = self.knowledge.model_copy(update={"facts": ()})
-            return replace(self, knowledge=knowledge).seen(adversary, seconds, effort)
+            return replace(self, knowledge=knowledge)._seen(adversary, seconds, effort)
         is_weighed = self.population.weight is not None
         if is_weighed and self.knowledge.leaf is not LeafLevel.AS_PUBLISHED:
             return WEIGHED

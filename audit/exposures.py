@@ -293,7 +293,7 @@ def _measure_levels(
 
 def _below(case: Case) -> Iterator[tuple[str, Knowledge]]:
     """Yield the levels below what the adversary knows, each with the knowledge that it is."""
-    full, knows_splits = case.knowledge, case.knowledge.split is not SplitLevel.NONE
+    full, knows_splits = case.knowledge, case.knowledge.split.is_criterion
     bare = full.model_copy(update={"split": SplitLevel.NONE})
     if full.leaf is not LeafLevel.LABELS or knows_splits:
         yield "labels only", bare.model_copy(update={"leaf": LeafLevel.LABELS})
@@ -311,7 +311,7 @@ def _below(case: Case) -> Iterator[tuple[str, Knowledge]]:
 
 def _full(case: Case) -> str:
     """Return the name of the level that is all that the adversary knows."""
-    if case.knowledge.split is not SplitLevel.NONE:
+    if case.knowledge.split.is_criterion:
         return "+ split choices"
     names = {LeafLevel.LABELS: "labels only", LeafLevel.RATES: "+ error rates"}
     return names.get(case.knowledge.leaf, "+ class counts")

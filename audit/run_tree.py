@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -11,13 +12,19 @@ from treewarden.audit.consistent_tables.engine import reason_in_doubt
 from treewarden.audit.consistent_tables.result import Consistency, ConsistentTables
 from treewarden.audit.engine.time_budget import grades_clock, proofs_clock, tables_clock
 from treewarden.audit.entropy.estimate import estimate, without_one
-from treewarden.audit.entropy.posterior import Posterior, SolverReport, certain
+from treewarden.audit.entropy.posterior import (
+    Posterior,
+    SolverReport,
+    certain,
+    span_estimates,
+    span_without,
+)
 from treewarden.audit.evidence import NOT_RUN, Evidence, why_not_judged
 from treewarden.audit.exposures import not_run
 from treewarden.audit.facts.grower import check_growth, said_of_missing
 from treewarden.audit.facts.node_impurities import unused_warnings
 from treewarden.audit.facts.rows import Case
-from treewarden.audit.knowledge.knowledge import resolved
+from treewarden.audit.knowledge.knowledge import possible_criteria, resolved, supposing
 from treewarden.audit.knowledge.levels import SplitLevel
 from treewarden.audit.measures import MeasureCall, measures
 from treewarden.audit.options import DEFAULT, AuditOptions
@@ -89,17 +96,29 @@ def prove_tree(inputs: RunInputs) -> ProvedModel:
             if inputs.fails(bare):
                 report = not_run(NOT_ESTIMATED)
                 return ProvedModel(bare, report, system.dropped, stopped=STOPPED)
-        posterior, report = _estimated(inputs, system, share)
+        supposed = _supposed_systems(case)
+        posterior, report = _estimated(inputs, system, supposed, share)
         prior = _prior(system, inputs.options)
     evidence = Evidence(inputs.forest, population, knowledge, prior, posterior, leaks=inputs.leaks)
     evidence = _with_worlds(inputs, evidence, system, proved_first)
-    evidence = _asked_again(inputs, evidence, system)
+    evidence = _asked_again(inputs, evidence, system, supposed)
     is_ablated = None if tree.learner.has_known_noise else system
     warnings = _warnings(case, system, notes)
     return ProvedModel(evidence, report, system.dropped, warnings, is_ablated)
 
 
-def _asked_again(inputs: RunInputs, evidence: Evidence, system: System) -> Evidence:
+def _supposed_systems(case: Case) -> tuple[System, ...]:
+    """Return the rows by each criterion that an adversary may suppose, where none is known."""
+    criteria = possible_criteria(case.knowledge, case.tree)
+    if case.tree.learner.claims_privacy or case.population.hides_weights(case.tree):
+        return ()
+    knowing = (supposing(case.knowledge, case.tree, criterion) for criterion in criteria)
+    return tuple(build_system(replace(case, knowledge=knowledge)) for knowledge in knowing)
+
+
+def _asked_again(
+    inputs: RunInputs, evidence: Evidence, system: System, supposed: Sequence[System]
+) -> Evidence:
     """Return the evidence with the estimate without one person, where a measure needs it."""
     known = measures()
     is_asked = any(known[call.measure].asks_again(dict(call.parameters)) for call in inputs.calls)
@@ -109,7 +128,10 @@ def _asked_again(inputs: RunInputs, evidence: Evidence, system: System) -> Evide
     if system.case.tree.learner.has_known_noise:
         return replace(evidence, without=NOT_WITHOUT_ONE)
     with inputs.step("asking again without one person") as share:
-        without = without_one(system, evidence.posterior, inputs.options, share)
+        ask = partial(
+            without_one, posterior=evidence.posterior, options=inputs.options, share=share
+        )
+        without = span_without(*(ask(each) for each in (system, *supposed)))
         return replace(evidence, without=without)
 
 
@@ -185,9 +207,12 @@ def _refuse_contradictions(system: System) -> None:
 
 
 def _estimated(
-    inputs: RunInputs, system: System, share: Share | None
+    inputs: RunInputs, system: System, supposed: Sequence[System], share: Share | None
 ) -> tuple[Posterior | Undetermined, SolverReport]:
-    """Return the adversary's estimate, or why there is none: numbers or labels whose meaning nobody told."""
+    """Return the adversary's estimate, or why there is none: numbers or labels whose meaning nobody told.
+
+    It spans those by what an adversary may suppose of splits.
+    """
     case = system.case
     if case.tree.learner.has_known_noise:
         from treewarden.audit.claims.judge_claim import noisy_posterior  # for claims only
@@ -201,8 +226,23 @@ def _estimated(
     elif case.population.hides_weights(case.tree):
         unknown = Undetermined(unnamed_weights(case.tree))
     else:
-        return estimate(system, inputs.options, share)
+        return _spanned(inputs, system, supposed, share)
     return unknown, not_run(unknown)
+
+
+def _spanned(
+    inputs: RunInputs, system: System, supposed: Sequence[System], share: Share | None
+) -> tuple[Posterior | Undetermined, SolverReport]:
+    posterior, report = estimate(system, inputs.options, share)
+    spanned: Posterior | Undetermined = posterior
+    for other in supposed:
+        posterior, other_report = estimate(other, inputs.options, share)
+        spanned = span_estimates(spanned, posterior)
+        if other_report.reason and not report.reason:
+            by = other.case.knowledge.split
+            reason = f"supposing that splits were chosen by {by}, {other_report.reason}"
+            report = replace(report, status=other_report.status, reason=reason)
+    return spanned, report
 
 
 def _reads_cells(calls: Sequence[MeasureCall]) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from treewarden.audit.constraints import Constraint
 from treewarden.audit.facts.rows import Case, LeftOut, Row
-from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.knowledge.knowledge import Knowledge, possible_criteria
 from treewarden.audit.knowledge.levels import SplitLevel
 from treewarden.ppdm_models.tree.tool import Tool
 
@@ -25,12 +25,18 @@ class SplitChoice(Constraint):
     not know who has which value. Under sampling weights the learner compared weighed impurities, which rows over people
     say only where all weights at the node are equal; elsewhere they are left out. Where a file names the criterion only
     by what it prints at nodes, it does not say whether all columns were compared: if the true table shows a better
-    split, they were not, and all are left out.
+    split, they were not, and all are left out. Where neither the file nor anybody names the criterion, the candidates
+    by each that the program may have used are left out.
     """
 
     def words(self, knowledge: Knowledge, target: str) -> Iterator[str]:
         by = CRITERION_WORDS.get(knowledge.split)
-        if by is None:
+        if knowledge.split is SplitLevel.AS_PUBLISHED:
+            yield (
+                "Perhaps by which criterion the splits were chosen. The file does not name it, so proofs do not use "
+                "it, and a check passes only if it does with each usual one"
+            )
+        elif by is None:
             yield "Not how the splits were chosen"
         else:
             yield f"That each split was chosen by {by}, so that no other split would have been better"
@@ -39,12 +45,20 @@ class SplitChoice(Constraint):
         learner = case.tree.learner
         if learner.tool is Tool.POLICY_TREE:
             return  # its choice proves nothing, or is left out: see ``policy_growth``
-        is_known = case.knowledge.split is not SplitLevel.NONE
-        if not is_known and (learner.all_features or learner.criterion is None):
+        is_known, criteria = (
+            case.knowledge.split.is_criterion,
+            possible_criteria(case.knowledge, case.tree),
+        )
+        if not is_known and not criteria and (learner.all_features or learner.criterion is None):
             return
-        from treewarden.audit.facts.node_candidates import compared_rows, drawn_rows  # heavy
+        from treewarden.audit.facts import node_candidates  # heavy
 
-        yield from compared_rows(case) if is_known else drawn_rows(case)
+        if is_known:
+            yield from node_candidates.compared_rows(case)
+        elif criteria:
+            yield from node_candidates.supposed_rows(case, criteria)
+        else:
+            yield from node_candidates.drawn_rows(case)
 
 
 CONSTRAINT = SplitChoice()

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from treewarden.audit.reading import Interval
+from treewarden.audit.reading import Interval, Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, by_rows
 
 
@@ -31,6 +31,18 @@ class Posterior:
 def certain(values: FloatArray) -> Posterior:
     """Return a posterior that is known for every profile."""
     return Posterior(values, np.ones(len(values), dtype=bool), values, values)
+
+
+def span_estimates(
+    posterior: Posterior | Undetermined, *others: Posterior | Undetermined
+) -> Posterior | Undetermined:
+    """Return an estimate whose ends take in other estimates of the same people."""
+    for other in others:
+        if isinstance(posterior, Undetermined) or isinstance(other, Undetermined):
+            return posterior if isinstance(posterior, Undetermined) else other
+        low, high = np.minimum(posterior.low, other.low), np.maximum(posterior.high, other.high)
+        posterior = Posterior(posterior.values, posterior.decided & other.decided, low, high)
+    return posterior
 
 
 def entropy(values: FloatArray, counts: FloatArray) -> float:
@@ -57,6 +69,18 @@ class Without:
 
     low: FloatArray
     high: FloatArray
+
+
+def span_without(
+    estimates: Without | Undetermined, *others: Without | Undetermined
+) -> Without | Undetermined:
+    """Return leave-one-out estimates whose ends take in others of the same people."""
+    for other in others:
+        if isinstance(estimates, Undetermined) or isinstance(other, Undetermined):
+            return estimates if isinstance(estimates, Undetermined) else other
+        low = np.minimum(estimates.low, other.low)
+        estimates = Without(low, np.maximum(estimates.high, other.high))
+    return estimates
 
 
 # How an estimate was found, and how good it is.

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from treewarden.audit.facts.rows import Case, once_per_case
-from treewarden.audit.knowledge.levels import SplitLevel
 from treewarden.audit.population.table_counts import has_sums
 from treewarden.ppdm_models.arrays import FloatArray
 from treewarden.ppdm_models.errors import KnowledgeError, SettingError
@@ -116,7 +115,7 @@ def stops_at_pure(case: Case) -> bool:
 
     So does every learner that takes the split with the lowest impurity: none is below the 0 of a pure node.
     """
-    return case.knowledge.split is not SplitLevel.NONE or grower(case).tool in STOP_AT_PURE
+    return case.knowledge.split.is_criterion or grower(case).tool in STOP_AT_PURE
 
 
 def is_counted(case: Case) -> bool:
@@ -173,7 +172,7 @@ def lacking(records: float, what: str) -> str:
 
 def said_of_missing(case: Case) -> tuple[str, ...]:
     """Return, in words, which columns lack values that the learner is known to have tried on either side of a cut."""
-    if case.knowledge.split is SplitLevel.NONE or not grower(case).sends_missing:
+    if not case.knowledge.split.is_criterion or not grower(case).sends_missing:
         return ()
     found = []
     for name in (feature.name for feature in case.tree.features):

@@ -5,7 +5,7 @@ A row says of a candidate that it was compared and was no better, or that it may
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -296,6 +296,9 @@ DRAWN = (
     "other cuts of a tested column, as the training program drew the columns that it "
     "compared at random"
 )
+UNNAMED = "how splits on {} were chosen, as the file does not name the criterion: if you know it, add --split"
+KNOWN_CRITERIA = (Tool.RPART, Tool.SCIKIT_LEARN, Tool.SPARK, Tool.TREEWARDEN)
+"""Programs whose criteria for classes are all known: one of these chose the splits."""
 WEIGHED = "how splits were chosen where sampling weights differ, as sums of weights were compared"
 
 
@@ -306,7 +309,7 @@ def compared_rows(case: Case) -> Iterator[Row | LeftOut]:
     if nowhere is not None:
         yield nowhere
         return
-    found = _compared(case, by)
+    found = _compared(case, by, Criterion(case.knowledge.split.value))
     if case.tree.learner.criterion is None and published_criterion(case.tree) is not None:
         listed = tuple(found)
         if _is_beaten(case, listed):
@@ -316,8 +319,8 @@ def compared_rows(case: Case) -> Iterator[Row | LeftOut]:
     yield from found
 
 
-def _compared(case: Case, by: Grower) -> Iterator[Row | LeftOut]:
-    """Yield what is known of every inner node's candidates, and what is left out of them."""
+def _compared(case: Case, by: Grower, criterion: Criterion) -> Iterator[SplitFamily | LeftOut]:
+    """Yield what is known of every inner node's candidates by a criterion, and what is left out of them."""
     listing = listing_of(case)
     for node in case.tree.nodes:
         inside = case.members.profiles_at(node.index)
@@ -327,8 +330,34 @@ def _compared(case: Case, by: Grower) -> Iterator[Row | LeftOut]:
         if not_here is not None:
             yield not_here
             continue
-        found = compared_at(case, node, listing, by)
+        found = compared_at(case, node, listing, by, criterion)
         yield from found if common_weight(case, inside) else _weighed(case, node, found)
+
+
+def supposed_rows(case: Case, criteria: Sequence[Criterion]) -> Iterator[LeftOut]:
+    """Yield the candidates by each criterion that an adversary may suppose: a table is shown only if it obeys all.
+
+    Where the program is known it used one of them, so that what is left out by each stays so; and if the true table
+    shows better splits by all of them, something else decided too. Of other programs they are a guess: what is not
+    known of these proves nothing to whoever guesses.
+    """
+    by = grower(case)
+    is_known, nowhere = by.tool in KNOWN_CRITERIA, left_out(case, by)
+    if nowhere is not None:
+        yield from [nowhere] if is_known else []
+        return
+    found = [tuple(_compared(case, by, criterion)) for criterion in criteria]
+    if is_known and all(_is_beaten(case, facts) for facts in found):
+        yield LeftOut(0, "", BEATEN, is_open=True)
+        return
+    for fact in (fact for facts in found for fact in facts):
+        if isinstance(fact, SplitFamily):
+            yield LeftOut(fact.node, fact.attribute, UNNAMED, possible=(fact,))
+        elif is_known:
+            yield fact
+        elif not fact.is_open:
+            possible = (*fact.possible, *fact.implying)
+            yield replace(fact, why=UNNAMED, possible=possible, implying=())
 
 
 def drawn_rows(case: Case) -> Iterator[LeftOut]:

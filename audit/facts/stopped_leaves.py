@@ -32,7 +32,6 @@ from treewarden.audit.facts.rows import (
     WholeRecords,
     branch_of_bins,
 )
-from treewarden.audit.knowledge.levels import SplitLevel
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
 from treewarden.ppdm_models.tree.nodes import parents_of
@@ -331,7 +330,7 @@ def _pure_leaves(case: Case) -> Iterator[Row | WholeRecords | LeftOut]:
         )
         if not known:
             yield LeftOut(index, "", "that leaves which could be split are pure", lines=(line,))
-        elif case.knowledge.split is SplitLevel.NONE:
+        elif not case.knowledge.split.is_criterion:
             yield WholeRecords(line)
         else:
             yield LeafMass(index, facts.label, people, people, origin)

@@ -26,6 +26,7 @@ from treewarden.audit.knowledge.levels import (
     RowOrder,
     SecretColumn,
     SplitLevel,
+    words_of,
 )
 from treewarden.audit.knowledge.statement import FACT_KEYS, FACT_TYPES, Fact, fact_slip
 from treewarden.ppdm_models.errors import KnowledgeError, near_text, toml_reason, toml_words
@@ -193,7 +194,8 @@ def _list(value: object) -> list[object]:
 def resolved(knowledge: Knowledge, tree: Tree) -> tuple[Knowledge, tuple[str, ...]]:
     """Return the knowledge with the split criterion as the file gives it, and warnings about what that leaves out.
 
-    The leaf level "as published" stays: files publish more of one leaf and less of another.
+    The leaf level "as published" stays: files publish more of one leaf and less of another. So does that of splits
+    where the file does not name the criterion (``possible_criteria``).
     """
     split, warnings = knowledge.split, []
     more = understated(knowledge, tree)
@@ -203,7 +205,7 @@ def resolved(knowledge: Knowledge, tree: Tree) -> tuple[Knowledge, tuple[str, ..
             "would hold only for a file without it"
         )
     if split is SplitLevel.AS_PUBLISHED:
-        split, said = _published_split(tree)
+        split, said = _published_split(knowledge, tree)
         warnings += [said] if said else []
     return knowledge.model_copy(update={"split": split}), tuple(warnings)
 
@@ -247,16 +249,40 @@ def published_criterion(tree: Tree) -> Criterion | None:
     return printed.pop() if len(printed) == 1 else None
 
 
-def _published_split(tree: Tree) -> tuple[SplitLevel, str]:
+USUAL_CRITERIA = (Criterion.GINI, Criterion.ENTROPY)
+"""By which rpart, scikit-learn and Spark choose splits for classes."""
+OTHER_RULES = (Tool.POLICY_TREE, Tool.WEKA)
+"""Programs that choose splits by rules of their own."""
+
+
+def possible_criteria(knowledge: Knowledge, tree: Tree) -> tuple[Criterion, ...]:
+    """Return the criteria by which splits may have been chosen, where neither the file nor the knowledge says which.
+
+    An adversary may suppose any of them: libraries have a default. Where noise had a part in the splits, none.
+    """
+    tool = knowledge.learner or tree.learner.tool
+    is_open = knowledge.split is SplitLevel.AS_PUBLISHED and published_criterion(tree) is None
+    if not is_open or tree.task is Task.REGRESSION or tool in OTHER_RULES or tree.learner.saw_noise:
+        return ()
+    return tuple(Criterion) if tool is Tool.UNKNOWN else USUAL_CRITERIA
+
+
+def supposing(knowledge: Knowledge, tree: Tree, criterion: Criterion) -> Knowledge:
+    """Return the knowledge of an adversary who supposes that splits were chosen by a criterion.
+
+    Where the program is not known it is supposed to compare all splits, as rpart does.
+    """
+    tool = knowledge.learner or (Tool.RPART if tree.learner.tool is Tool.UNKNOWN else None)
+    return knowledge.model_copy(update={"split": SplitLevel(criterion.value), "learner": tool})
+
+
+def _published_split(knowledge: Knowledge, tree: Tree) -> tuple[SplitLevel, str]:
     """Return the criterion of a file's splits, or none and why it is not used."""
     criterion = published_criterion(tree)
     if tree.task is Task.REGRESSION:
         return SplitLevel.NONE, ""
     if criterion is None:
-        return SplitLevel.NONE, (
-            f"{tree.source} does not contain its split criterion, so the choice of splits is not "
-            "used. If an adversary can guess it, audit with --split gini or --split entropy too"
-        )
+        return _unnamed_split(knowledge, tree)
     if tree.learner.tool is Tool.POLICY_TREE:
         said = (
             f"{tree.source} was trained under a policy with randomly drawn cuts: its choice of "
@@ -270,6 +296,20 @@ def _published_split(tree: Tree) -> tuple[SplitLevel, str]:
         )
         return SplitLevel.NONE, said
     return SplitLevel(criterion.value), ""
+
+
+def _unnamed_split(knowledge: Knowledge, tree: Tree) -> tuple[SplitLevel, str]:
+    """Return what is known of the splits of a file that does not name their criterion, and what to do about it."""
+    unnamed = f"{tree.source} does not contain its split criterion"
+    criteria = possible_criteria(knowledge, tree)
+    if not criteria:
+        return SplitLevel.NONE, f"{unnamed}, so the choice of splits is not used"
+    said = (
+        f"{unnamed}. Proofs do not use it, and a check passes only if it does with each of "
+        f"{words_of(criteria)}. If you know the criterion, name it, for example --split "
+        f"{criteria[0]}, so that more can be decided"
+    )
+    return SplitLevel.AS_PUBLISHED, said
 
 
 # Adversaries in a file of their own, in addition to what the knowledge file states.

@@ -22,13 +22,22 @@ class LeafLevel(StrEnum):
 
 
 class SplitLevel(StrEnum):
-    """Which criterion the adversary knows the splits were chosen by."""
+    """Which criterion the adversary knows the splits were chosen by.
+
+    ``AS_PUBLISHED`` is what a file says. Once that was looked up it stands for a file that does not name the criterion:
+    each one that its program may have used can be supposed.
+    """
 
     NONE = "none"
     GINI = "gini"
     ENTROPY = "entropy"
     GAIN_RATIO = "gain-ratio"
     AS_PUBLISHED = "as-published"
+
+    @property
+    def is_criterion(self) -> bool:
+        """Whether it is one criterion, which the adversary knows."""
+        return self not in (SplitLevel.NONE, SplitLevel.AS_PUBLISHED)
 
 
 OPTIONS = "options"

@@ -16,10 +16,9 @@ from scipy import sparse
 from treewarden.audit.consistent_tables.engine import reason_in_doubt
 from treewarden.audit.consistent_tables.result import Consistency, ConsistentTables
 from treewarden.audit.entropy.estimate import estimate
-from treewarden.audit.entropy.posterior import Posterior, SolverReport
+from treewarden.audit.entropy.posterior import Posterior, SolverReport, span_estimates
 from treewarden.audit.facts.grower import incomplete_records
 from treewarden.audit.facts.rows import Case
-from treewarden.audit.knowledge.levels import SplitLevel
 from treewarden.audit.options import DEFAULT, AuditOptions
 from treewarden.audit.partial.class_rows import leaves_by_class
 from treewarden.audit.partial.fitting.flows import (
@@ -308,7 +307,7 @@ def _without_sizes(
     Without them the choice of any split may say more: no class counts are known by which splits were compared.
     """
     context, leaves, doubts = problem.context, problem.leaves, sized.doubts
-    if context.knowledge.split is not SplitLevel.NONE:
+    if context.knowledge.split.is_criterion:
         doubts = tuple(dict.fromkeys((SPLITS_NOT_USED, *doubts)))
     posterior: Posterior | Undetermined = Undetermined(f"no inference: {'; '.join(doubts)}")
     if not doubts:
@@ -376,28 +375,57 @@ SAYING_NOT_USED = (
 )
 
 
-def span_estimates(
-    posterior: Posterior | Undetermined, *others: Posterior | Undetermined
-) -> Posterior | Undetermined:
-    """Return an estimate whose ends take in other estimates of the same people."""
-    for other in others:
-        if isinstance(posterior, Undetermined) or isinstance(other, Undetermined):
-            return posterior if isinstance(posterior, Undetermined) else other
-        low, high = np.minimum(posterior.low, other.low), np.maximum(posterior.high, other.high)
-        posterior = Posterior(posterior.values, posterior.decided & other.decided, low, high)
-    return posterior
+def with_suppositions(
+    bare: TargetInference | Undetermined, *supposing: TargetInference | Undetermined
+) -> TargetInference | Undetermined:
+    """Return what is inferred where an adversary may suppose more, given what is inferred by each supposition.
+
+    Proofs do without any, tables must fit with all, and the estimate spans all.
+    """
+    for supposed in supposing:
+        if isinstance(bare, Undetermined) or isinstance(supposed, Undetermined):
+            return bare if isinstance(bare, Undetermined) else supposed
+        bare = replace(
+            bare,
+            posterior=span_estimates(bare.posterior, supposed.posterior),
+            worlds=_in_all_tables(bare.worlds, supposed.worlds),
+            doubts=tuple(dict.fromkeys((*bare.doubts, *supposed.doubts))),
+            gap=max(bare.gap, supposed.gap),
+        )
+    return bare
+
+
+def _in_all_tables(
+    worlds: ConsistentTables | Undetermined, supposed: ConsistentTables | Undetermined
+) -> ConsistentTables | Undetermined:
+    """Return proofs with what tables show by a supposition as well."""
+    common = _common_tables(worlds, supposed)
+    if isinstance(common, Undetermined) or isinstance(supposed, Undetermined):
+        return common
+    left = tuple(dict.fromkeys((*common.left, *supposed.left)))
+    not_decided = tuple(dict.fromkeys((*common.not_decided, *supposed.not_decided)))
+    return replace(common, left=left, not_decided=not_decided)
 
 
 def keep_common_tables(
     worlds: ConsistentTables | Undetermined, saying: ConsistentTables | Undetermined
 ) -> ConsistentTables | Undetermined:
     """Return proofs with those tables only that fit what other columns say of the secret too."""
-    if isinstance(worlds, Undetermined) or isinstance(saying, Undetermined):
-        return worlds if isinstance(worlds, Undetermined) else saying
+    common = _common_tables(worlds, saying)
+    if isinstance(common, Undetermined):
+        return common
+    return replace(common, not_decided=(*common.not_decided, SAYING_NOT_USED))
+
+
+def _common_tables(
+    worlds: ConsistentTables | Undetermined, others: ConsistentTables | Undetermined
+) -> ConsistentTables | Undetermined:
+    """Return proofs with what tables of both kinds show; no table by itself, which may fit one kind alone."""
+    if isinstance(worlds, Undetermined) or isinstance(others, Undetermined):
+        return worlds if isinstance(worlds, Undetermined) else others
     return replace(
         worlds,
-        reached_low=np.maximum(worlds.reached_low, saying.reached_low),
-        reached_high=np.minimum(worlds.reached_high, saying.reached_high),
+        reached_low=np.maximum(worlds.reached_low, others.reached_low),
+        reached_high=np.minimum(worlds.reached_high, others.reached_high),
         witnesses=(),
-        not_decided=(*worlds.not_decided, SAYING_NOT_USED),
     )

@@ -21,7 +21,6 @@ from treewarden.audit.facts.node_candidates import (
 from treewarden.audit.facts.rows import TRUTH_TOLERANCE_SHARE, Case, Grouping, SplitFamily
 from treewarden.audit.facts.stopped_leaves import settings_in_force
 from treewarden.audit.knowledge.knowledge import Knowledge
-from treewarden.audit.knowledge.levels import SplitLevel
 from treewarden.audit.options import DEFAULT, AuditOptions
 from treewarden.audit.partial.fitting.splits import (
     PlacedEstimate,
@@ -233,7 +232,7 @@ def doubts_of(
     """
     leaves, knowledge, found = context.leaves, context.knowledge, []
     compares_known = any(feature.name in columns for feature in context.tree.features)
-    if knowledge.split is not SplitLevel.NONE and (compares_known or not leaves.are_counted):
+    if knowledge.split.is_criterion and (compares_known or not leaves.are_counted):
         found.append(SPLITS_NOT_USED)
     if not found:
         # What splits say leaves certainty open already, and the estimate goes without the rest.
@@ -256,7 +255,7 @@ def _of_the_learner(
     if compares_known and not learner.all_features and learner.criterion is not None:
         yield DRAWN_NOT_USED
     is_listed = learner.lists_columns or learner.tool is Tool.TREEWARDEN
-    if knowledge.split is SplitLevel.NONE or is_listed:
+    if not knowledge.split.is_criterion or is_listed:
         return
     names = {feature.name for feature in case.tree.features}
     unlisted = [repr(name) for name in dict.fromkeys(columns) if name not in names]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from treewarden.audit.evidence import Evidence
 from treewarden.audit.inverters import facts_of
-from treewarden.audit.knowledge.knowledge import understated
+from treewarden.audit.knowledge.knowledge import possible_criteria, understated
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.result import Audit
 from treewarden.policies.judging.decision import (
@@ -16,6 +16,7 @@ from treewarden.policies.judging.decision import (
     Finding,
 )
 from treewarden.policies.verdict import FindingKind, PolicyVerdict
+from treewarden.ppdm_models.tree.tree import Tree
 from treewarden.reports.building.facts import accepted_words, quoted_column, untold
 from treewarden.reports.building.steps import (
     OF_TABLES,
@@ -288,6 +289,8 @@ def _after_doubt(evidence: Evidence, decision: Decision) -> Iterator[str]:
         yield "Audit the file with its training table, or ask the owner of the table for an attestation."
     yield from _beside_steps(evidence, decision)
     yield from decision_steps(decision)
+    if is_criterion_open(evidence):
+        yield f"{NAME_CRITERION} (--split)."
     yield "Do not publish before an audit has passed. Treat UNDETERMINED as a FAIL."
 
 
@@ -344,6 +347,18 @@ def _beside_steps(evidence: Evidence, decision: Decision) -> Iterator[str]:
 def _each_once(clauses: Iterable[str]) -> list[str]:
     """Return clauses once each, as several releases may break the same."""
     return list(dict.fromkeys(clauses))
+
+
+NAME_CRITERION = (
+    "Name the criterion by which training chose the splits, as the file does not (scikit-learn and rpart take gini "
+    "unless told otherwise)"
+)
+
+
+def is_criterion_open(evidence: Evidence) -> bool:
+    """Whether an adversary may suppose a criterion of splits that neither the file nor the owner of the model names."""
+    tree = evidence.model
+    return isinstance(tree, Tree) and bool(possible_criteria(evidence.knowledge, tree))
 
 
 def decision_steps(decision: Decision) -> Iterator[str]:

@@ -1,11 +1,13 @@
 """What the choice of splits and the shape of a tree say, from the file and the table to the verdict."""
 
+import re
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 import treewarden as tw
+from treewarden.ppdm_models.files.load import read_model, writers
 
 tree = pytest.importorskip("sklearn.tree")
 FOLDER = Path(__file__).parents[1] / "data/choices"
@@ -188,3 +190,96 @@ def test_cuts_of_a_drawn_column_are_left_open():
     result = audited(fitted.fit(table[["a", "b"]], table["y"]), table)
     assert str(result.verdict) == "UNDETERMINED"
     assert any("other cuts of a tested column" in said for said in result.warnings)
+
+
+# Files that do not name the criterion: whoever knows the program knows its default.
+
+UNNAMED = pd.DataFrame(
+    {
+        "b": [2, 1, 2, 2, 0, 0, 0, 2],
+        "y": ["y", "y", "y", "y", "y", "n", "n", "n"],
+    }
+)
+DECIDED = {**CLAUSE, "id": "d", "measure": "confidence", "limit": 0.9}
+UNSURE = {**NOBODY, "clause": [DECIDED]}
+
+
+def printed(folder, table=UNNAMED, columns=("b",), **settings):
+    """Return what scikit-learn prints of a tree that it grows: counts of classes, and no criterion."""
+    settings = {"max_depth": 1, "min_samples_leaf": 2, "random_state": 0, **settings}
+    fitted = tree.DecisionTreeClassifier(**settings).fit(table[list(columns)], table["y"])
+    names = {"feature_names": list(columns), "class_names": list(fitted.classes_)}
+    text = tree.export_text(fitted, show_weights=True, decimals=6, **names)
+    path = folder / "printed.txt"
+    path.write_text(text)
+    return str(path)
+
+
+def without_program(folder, path):
+    """Return the same tree as PMML that names neither its program nor its criterion."""
+    text = PROGRAM.sub("", writers()["pmml"].write(read_model(Path(path))).decode())
+    (folder / "unknown.pmml").write_text(text)
+    return str(folder / "unknown.pmml")
+
+
+PROGRAM = re.compile(r'\s*<Extension name="treewarden:(?!quality)[^>]*/>')
+
+
+@pytest.mark.parametrize("policy", [NOBODY, UNSURE])
+@pytest.mark.parametrize("form", ["text", "pmml", "unknown", "told"])
+def test_no_check_passes_that_a_criterion_which_the_file_does_not_name_would_fail(
+    form, policy, tmp_path
+):
+    path, learner = printed(tmp_path), {}
+    if form == "pmml":  # what was not named stays so
+        (tmp_path / "own.pmml").write_bytes(writers()["pmml"].write(read_model(Path(path))))
+        path = str(tmp_path / "own.pmml")
+    elif form != "text":
+        path = without_program(tmp_path, path)
+        learner = {"learner": "scikit-learn"} if form == "told" else {}
+    about = {"policy": policy, **learner}
+    assert str(audited(path, UNNAMED, split="none", **about).verdict) == "PASS"
+    for criterion in ("gini", "entropy"):
+        assert str(audited(path, UNNAMED, split=criterion, **about).verdict) == "FAIL"
+    unnamed = audited(path, UNNAMED, **about)
+    assert str(unnamed.verdict) == "UNDETERMINED"
+    assert certain(unnamed) == (0, 1)
+    assert any("each of gini" in said for said in unnamed.warnings)
+
+
+def test_who_knows_some_columns_supposes_a_criterion_too(tmp_path):
+    table = UNNAMED.assign(c=[0, 1, 0, 1, 0, 1, 0, 1])
+    path = printed(tmp_path, table)
+    about = {"policy": NOBODY, "qi": ["b", "c"], "knows": ["b"]}
+    verdicts = {
+        split: str(audited(path, table, split=split, **about).verdict)
+        for split in ("none", "gini", "as-published")
+    }
+    assert verdicts == {"none": "PASS", "gini": "FAIL", "as-published": "UNDETERMINED"}
+
+
+def test_a_tree_that_tells_nothing_by_either_criterion_passes(tmp_path):
+    table = pd.DataFrame(
+        {"b": [0, 1] * 8, "y": ["n", "n", "y", "y"] * 2 + ["n", "y", "n", "y"] * 2}
+    )
+    path = printed(tmp_path, table)
+    for split in ("as-published", "gini", "entropy"):
+        result = audited(path, table, split=split)
+        assert (str(result.verdict), certain(result)) == ("PASS", (0, 0))
+
+
+def test_a_print_of_a_tree_that_no_criterion_explains_is_left_open(tmp_path):
+    people = {(0, 0): "nn", (0, 1): "ny", (0, 2): "yyn", (1, 0): "nny", (1, 2): "yyyn"}
+    rows = [{"a": a, "b": b, "y": y} for (a, b), labels in people.items() for y in labels]
+    table = pd.DataFrame(rows)
+    settings = {"max_depth": 2, "min_samples_leaf": 3, "max_features": 1}
+    drawn = (
+        printed(tmp_path, table, ("a", "b"), random_state=seed, **settings) for seed in range(50)
+    )
+    path = next(path for path in drawn if re.match(r"\|--- a[^#]*--- b", Path(path).read_text()))
+    result = audited(path, table)  # though a split on b is better
+    assert (str(result.verdict), certain(result)[0]) == ("UNDETERMINED", 0)
+    assert any("are better in the true table" in said for said in result.warnings)
+    # A program that is not known may choose by another rule, so that the usual ones are guesses.
+    unknown = audited(without_program(tmp_path, path), table)
+    assert str(unknown.verdict) == "PASS"

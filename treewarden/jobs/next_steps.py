@@ -12,6 +12,7 @@ from pathlib import Path
 
 from treewarden.audit.consistent_tables.result import ConsistentTables
 from treewarden.audit.evidence import NOT_RUN, Evidence
+from treewarden.audit.knowledge.levels import SplitLevel
 from treewarden.audit.options import DEFAULT, KNOWLEDGE
 from treewarden.audit.population.audited_columns import NO_SENSITIVE
 from treewarden.audit.reading import Interval, Undetermined
@@ -36,7 +37,12 @@ from treewarden.reports.building.steps import (
     repair_steps,
     repair_target,
 )
-from treewarden.reports.building.story import clearance_step, decision_steps
+from treewarden.reports.building.story import (
+    NAME_CRITERION,
+    clearance_step,
+    decision_steps,
+    is_criterion_open,
+)
 from treewarden.reports.document.document import Document, is_about_waivers
 from treewarden.reports.document.words import listed
 from treewarden.reports.figures.finding_rows import lacks_target as table_lacks_target
@@ -333,7 +339,7 @@ def _after_doubt(request: Request, done: JudgedAudit) -> Iterator[NextStep]:
         without = _without_variances(request, evidence)
         if not without and any(finding.requirement.measure == "p_percent" for finding in failing):
             without = [NextStep(OF_LINKED)] if isinstance(evidence.model, Ensemble) else []
-        yield from without or steps or ([_with_more_time(request)] if is_between else [])
+        yield from without or steps or ([_with_more_told(request, evidence)] if is_between else [])
 
 
 def _without_variances(request: Request, evidence: Evidence) -> list[NextStep]:
@@ -350,9 +356,12 @@ def _without_variances(request: Request, evidence: Evidence) -> list[NextStep]:
     return [NextStep(remove, command) if command else NextStep(alone)]
 
 
-def _with_more_time(request: Request) -> NextStep:
+def _with_more_told(request: Request, evidence: Evidence) -> NextStep:
     """Return what to do where the limit of a check lies between what is proved and what a table was found with."""
     options = request.options
+    if is_criterion_open(evidence):
+        named = replace(request, options=replace(options, split=SplitLevel.GINI))
+        return NextStep(f"{NAME_CRITERION}:", audit_command(named))
     budget = max(options.worlds_budget, DEFAULT.worlds_budget) * MORE_BUDGET
     more = replace(options, worlds_budget=budget)
     return NextStep(

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from treewarden.audit.facts.split_families import MOST_BINS_FOR_SUBSETS
-from treewarden.audit.knowledge.knowledge import resolved
+from treewarden.audit.knowledge.knowledge import possible_criteria, resolved
 from treewarden.audit.knowledge.levels import LeafLevel, SplitLevel
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.population.population import Population
@@ -101,7 +101,8 @@ def _is_by_entropy(model: Model, subject: AuditInputs) -> bool:
     if not isinstance(model, Tree):
         return False
     knowledge, _ = resolved(subject.knowledge, model)
-    return knowledge.split in (SplitLevel.ENTROPY, SplitLevel.GAIN_RATIO)
+    by = (SplitLevel.ENTROPY, SplitLevel.GAIN_RATIO)
+    return knowledge.split in by or bool(possible_criteria(knowledge, model))
 
 
 def _counted(model: Model, people: Population, subject: AuditInputs) -> tuple[int, int, int, int]:
@@ -114,6 +115,7 @@ def _counted(model: Model, people: Population, subject: AuditInputs) -> tuple[in
     rows = of_leaf * len(np.unique(people.leaf))
     if knowledge.split is SplitLevel.NONE:
         return len(np.unique(people.leaf)), rows, 0, 0
+    criteria = max(1, len(possible_criteria(knowledge, model)))
     names = [feature.name for feature in model.features if feature.name in people.qi]
     codes = {name: _codes(people, name) for name in names}
     signatures = len(alike([people.leaf, *codes.values()])[0])
@@ -125,7 +127,7 @@ def _counted(model: Model, people: Population, subject: AuditInputs) -> tuple[in
         for name in names
         for there in _values(model, people, inside, codes[name])
     )
-    return signatures, rows, candidates, touched
+    return signatures, rows, criteria * candidates, criteria * touched
 
 
 def _codes(people: Population, name: str) -> IndexArray:

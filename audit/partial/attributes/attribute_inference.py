@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from treewarden.audit.consistent_tables.result import ConsistentTables
-from treewarden.audit.entropy.posterior import Posterior, certain
-from treewarden.audit.knowledge.levels import SplitLevel, words_of
+from treewarden.audit.entropy.posterior import Posterior, certain, span_estimates
+from treewarden.audit.knowledge.levels import words_of
 from treewarden.audit.options import DEFAULT, AuditOptions
 from treewarden.audit.partial.attributes.attribute_posterior import (
     AttributeEstimate,
@@ -32,7 +32,6 @@ from treewarden.audit.partial.secret_values import Secret, ValueKinds
 from treewarden.audit.partial.target_inference import (
     TargetInference,
     keep_common_tables,
-    span_estimates,
 )
 from treewarden.audit.partial.tree_context import TreeContext
 from treewarden.audit.partial.unmodelled_knowledge import (
@@ -273,7 +272,7 @@ def infer_attribute(
         people_by_class=classes.people_by_class,
         choice=choice_of(context, knowledge.people, doubts) if is_sized else None,
         doubts=doubts,
-        is_compared=context.knowledge.split is not SplitLevel.NONE and bool(tested),
+        is_compared=context.knowledge.split.is_criterion and bool(tested),
         options=options,
         effort=effort,
         uncounted=uncounted_places(context.leaves, until) if is_uncounted else None,
@@ -343,7 +342,7 @@ def _doubts(
     excluded = excluding_columns(population, secret, columns)
     if excluded:
         doubts = (*doubts, EXCLUDING.format(words_of(excluded), secret.name))
-    if not context.are_sizes_published and context.knowledge.split is not SplitLevel.NONE:
+    if not context.are_sizes_published and context.knowledge.split.is_criterion:
         doubts = tuple(dict.fromkeys((SPLITS_NOT_USED, *doubts)))
     return doubts
 

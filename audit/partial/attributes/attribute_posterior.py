@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from treewarden.audit.bounds import Bounds
-from treewarden.audit.entropy.posterior import Posterior
+from treewarden.audit.entropy.posterior import Posterior, span_estimates
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.partial.attributes.secret_part import (
     SecretInference,
@@ -40,7 +40,6 @@ from treewarden.audit.partial.reachability import (
     joined,
 )
 from treewarden.audit.partial.secret_values import Secret
-from treewarden.audit.partial.target_inference import span_estimates
 from treewarden.audit.partial.tree_context import LeafTable, TreeContext
 from treewarden.audit.partial.unmodelled_knowledge import NOT_COMPARED, why_broken
 from treewarden.audit.partial.value_rules import OPEN, ImpliedValues

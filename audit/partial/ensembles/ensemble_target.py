@@ -16,7 +16,7 @@ from treewarden.audit.consistent_tables.result import ConsistentTables
 from treewarden.audit.engine.driver import reason
 from treewarden.audit.engine.problem import Estimate, ProblemBounds
 from treewarden.audit.engine.time_budget import budget_of
-from treewarden.audit.entropy.posterior import Posterior
+from treewarden.audit.entropy.posterior import Posterior, span_estimates
 from treewarden.audit.joint.known_facts import prior_of_facts
 from treewarden.audit.options import DEFAULT, AuditOptions
 from treewarden.audit.partial.ensembles.ensemble_view import (
@@ -43,7 +43,7 @@ from treewarden.audit.partial.reachability import (
     proofs,
     ranges,
 )
-from treewarden.audit.partial.target_inference import TargetInference, span_estimates
+from treewarden.audit.partial.target_inference import TargetInference
 from treewarden.audit.partial.unmodelled_knowledge import (
     FACTS_NOT_USED,
     NO_CLASSES,

@@ -32,7 +32,6 @@ from treewarden.audit.joint.sampling_weights import (
     weight_units,
 )
 from treewarden.audit.knowledge.knowledge import Knowledge
-from treewarden.audit.knowledge.levels import SplitLevel
 from treewarden.audit.partial.fitting.flows import Network, network
 from treewarden.audit.partial.functional_dependencies import (
     AttributeClosure,
@@ -316,7 +315,7 @@ def _may_tell_by_splits(view: EnsembleView) -> bool:
     tree, knowledge = view.forest.model, view.knowledge
     if view.weights is None or not isinstance(tree, Tree) or tree.task is not Task.CLASSIFICATION:
         return False
-    return knowledge.split is not SplitLevel.NONE or tree.learner.tool is not Tool.UNKNOWN
+    return knowledge.split.is_criterion or tree.learner.tool is not Tool.UNKNOWN
 
 
 @dataclass(frozen=True, slots=True, eq=False)

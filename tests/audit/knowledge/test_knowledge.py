@@ -9,6 +9,7 @@ from tests.kit.cases import multiway_case
 from treewarden.audit.facts.rows import Case
 from treewarden.audit.knowledge.knowledge import (
     Knowledge,
+    possible_criteria,
     read_knowledge,
     resolved,
     understated,
@@ -18,6 +19,7 @@ from treewarden.audit.knowledge.statement import Condition, read_claim
 from treewarden.audit.system.system import build_system
 from treewarden.ppdm_models.errors import KnowledgeError
 from treewarden.ppdm_models.tree.predicate import NumericTest
+from treewarden.ppdm_models.tree.tool import Tool
 from treewarden.ppdm_models.tree.tree import (
     Criterion,
     Feature,
@@ -153,7 +155,7 @@ def test_the_criterion_comes_from_the_file():
 @pytest.mark.parametrize(
     ("learner", "message"),
     [
-        (Learner(), "does not contain its split criterion"),
+        (Learner(tool=Tool.WEKA), "does not contain its split criterion"),
         (Learner(Criterion.GINI, all_features=False), "random subsets"),
     ],
 )
@@ -161,6 +163,32 @@ def test_split_choices_that_prove_nothing_are_not_used_and_that_is_said(learner,
     knowledge, warnings = resolved(Knowledge(), _stump(learner))
     assert knowledge.split is SplitLevel.NONE
     assert message in warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("tool", "criteria"),
+    [
+        (Tool.RPART, ("gini", "entropy")),
+        (Tool.SCIKIT_LEARN, ("gini", "entropy")),
+        (Tool.SPARK, ("gini", "entropy")),
+        (Tool.UNKNOWN, ("gini", "entropy", "gain-ratio")),
+        (Tool.WEKA, ()),
+    ],
+)
+def test_who_is_not_told_the_criterion_supposes_those_of_the_program(tool, criteria):
+    tree = _stump(Learner(tool=tool))
+    knowledge, warnings = resolved(Knowledge(), tree)
+    assert possible_criteria(knowledge, tree) == criteria
+    assert all(criterion in warnings[0] for criterion in criteria)
+    assert possible_criteria(Knowledge(split="none"), tree) == ()
+    assert possible_criteria(Knowledge(split="gini"), tree) == ()
+    told = resolved(Knowledge(learner=tool), _stump(Learner()))[0]
+    assert possible_criteria(told, _stump(Learner())) == criteria
+
+
+def test_a_file_that_names_its_criterion_or_saw_noise_leaves_nothing_to_suppose():
+    for learner in (Learner(Criterion.GINI), Learner(unmodelled=("noise",))):
+        assert possible_criteria(Knowledge(), _stump(learner)) == ()
 
 
 def test_numbers_that_nobody_has_cannot_be_known():
