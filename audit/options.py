@@ -117,7 +117,8 @@ class AuditOptions:
     split: SplitLevel = option(
         Concern.KNOWLEDGE,
         SplitLevel.AS_PUBLISHED,
-        "The rule by which training chose the splits (such as Gini), if the adversary knows it.",
+        "The rule by which training chose the splits. Name it if the file does not: otherwise a check passes only if "
+        "it does with each usual rule. With none, the adversary does not know it.",
         enum=SplitLevel,
         attested=AttestedAs("the split criterion", SplitLevel.NONE),
         doors=OptionDoor.WITH_PAGE,
@@ -125,8 +126,8 @@ class AuditOptions:
     learner: Tool | None = option(
         Concern.KNOWLEDGE,
         None,
-        "The program that trained the tree, if the file does not name it. This makes the audit stricter: the "
-        "adversary can exclude all tables that would give another tree.",
+        "The program that trained the tree, if the file does not name it. The adversary then knows which splits it "
+        "compares, and can exclude all tables that would give another tree.",
         enum=Tool,
         choices=tuple(tool.value for tool in Tool if tool not in (Tool.UNKNOWN, Tool.POLICY_TREE)),
         attested=AttestedAs("the learner"),

@@ -43,8 +43,10 @@ class UnlistedColumns(Judge):
         classes = [str(k) for k in range(int(drawn.labels.max()) + 1)]
         tree = _file(kind, model, drawn, classes, tested)
         trial.counts[kind] += 1
-        # A printed tree names no criterion: who knows it is asked about.
-        split = "as-published" if kind == "drawing" else settings["criterion"]
+        # A printed tree names no criterion: who knows it is asked about, and who can only suppose it.
+        is_told = kind != "drawing" and bool(draw.integers(2))
+        split = settings["criterion"] if is_told else "as-published"
+        trial.counts["supposed"] += kind != "drawing" and not is_told
         answer = ask(tree, drawn, classes, Knowledge(split=split), list(drawn.columns))
         level = "as-published" if kind == "drawing" else "counts"
         compare(trial, answer, drawn, Published(level, len(classes)))
