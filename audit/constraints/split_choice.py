@@ -51,14 +51,18 @@ class SplitChoice(Constraint):
         )
         if not is_known and not criteria and (learner.all_features or learner.criterion is None):
             return
-        from treewarden.audit.facts import node_candidates  # heavy
+        from treewarden.audit.facts.node_candidates import (
+            compared_rows,  # heavy
+            drawn_rows,
+            supposed_rows,
+        )
 
         if is_known:
-            yield from node_candidates.compared_rows(case)
+            yield from compared_rows(case)
         elif criteria:
-            yield from node_candidates.supposed_rows(case, criteria)
+            yield from supposed_rows(case, criteria)
         else:
-            yield from node_candidates.drawn_rows(case)
+            yield from drawn_rows(case)
 
 
 CONSTRAINT = SplitChoice()

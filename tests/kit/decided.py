@@ -17,6 +17,7 @@ from treewarden.audit.adversaries import with_adversaries
 from treewarden.audit.evidence import Evidence
 from treewarden.audit.knowledge.adversaries import Adversary
 from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.knowledge.levels import SplitLevel
 from treewarden.audit.knowledge.statement import KnownRecord
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.partial.secret_values import AdversaryRequest, Secret
@@ -46,6 +47,7 @@ VALUES_OF_C = {"class": "no", "number": "0"}
 """What one of the two people of town c has."""
 KINDS = {
     "tree": ("class", 1, False),
+    "tree, supposed criterion": ("class", 1, False),
     "forest": ("class", 2, False),
     "forest of samples": ("class", 2, False),
     "several releases": ("class", 2, True),
@@ -131,7 +133,9 @@ def _exposure(kind: str, what: str) -> Exposure:
     known = {"sex": "F", "town": "c"} if what == "and a fact" else {"town": "c"}
     fact = KnownRecord.model_validate({"record": known, "class": VALUES_OF_C[target]})
     knowledge = Knowledge(
-        facts=(fact,) if "a fact" in what else (), marginal=what == "and class totals"
+        split=SplitLevel.AS_PUBLISHED if "supposed" in kind else SplitLevel.NONE,
+        facts=(fact,) if "a fact" in what else (),
+        marginal=what == "and class totals",
     )
     everybody, first = list(range(10)), list(range(9))
     cases, tables = [], []
@@ -226,7 +230,9 @@ def lines() -> Iterator[str]:
         "stronger proof or an estimate may be missing. *Estimate*: there is one, and nothing is proved. "
         "*Undetermined*: nothing is told, and no check that needs it passes. *Refused*: an "
         "error says so. Boosted trees are decided as a forest is "
-        "where their leaf values can be inverted into sums, see [ensembles](ensembles.md)."
+        "where their leaf values can be inverted into sums, see [ensembles](ensembles.md). None of the files names its "
+        "split criterion, and only of the second tree an adversary "
+        "[supposes each usual one](candidates.md#criteria-that-a-file-does-not-name)."
     )
     yield ""
     yield f"| | {' | '.join(KNOWLEDGE)} |"
