@@ -55,7 +55,8 @@ print(list(grouped([], pa.schema([("p", pa.float64())]))), array_of(np.ones(2), 
 """
 AUDITED = """
 from treewarden.cli import cli
-cli(["audit", {model!r}, "--data", {table!r}, "--sensitive", "play", "--quiet", *{more!r}], standalone_mode=False)
+words = ["audit", {model!r}, "--data", {table!r}, "--sensitive", "play", "--split", "none", "--quiet"]
+cli([*words, *{more!r}], standalone_mode=False)
 """
 INSPECTED = """
 from treewarden.cli import cli
