@@ -317,7 +317,7 @@ def test_what_an_inference_passes_is_not_decided_where_the_table_lacks_the_targe
     allowed.write_text(ALLOWED, encoding="utf-8")
     assert files.run("audit", "--policy", allowed).exit_code == 0
     files.table.write_text(text, encoding="utf-8")
-    outcome = files.run("audit", "--policy", allowed, sensitive=False)
+    outcome = files.run("audit", "--policy", allowed, "--split", "none", sensitive=False)
     assert outcome.exit_code == 3
     said = " ".join(outcome.stdout.split())
     assert (
@@ -342,7 +342,8 @@ def test_a_verdict_is_in_colour_on_a_terminal_that_wants_it(is_terminal, environ
 
 
 def test_other_adversaries_have_a_line_each(files):
-    outcome = files.run("audit", "--policy", "standard", "--knows", "sex", *QUICK)
+    asked = ("--knows", "sex", "--split", "none")
+    outcome = files.run("audit", "--policy", "standard", *asked, *QUICK)
     lines = outcome.stdout.splitlines()
     assert "Adversaries" in lines
     assert len(lines) <= 30
