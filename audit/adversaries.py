@@ -14,14 +14,13 @@ from treewarden.audit.entropy.posterior import Posterior, SolverReport, certain
 from treewarden.audit.evidence import NO_NUMBER, NOT_READ, Evidence, Named
 from treewarden.audit.exposures import exposure_of, not_run, unsolved
 from treewarden.audit.facts.kinds import columns_of_facts, contradicted_facts
+from treewarden.audit.facts.rows import Case
 from treewarden.audit.joint.result import EnsembleInference
 from treewarden.audit.knowledge.adversaries import Adversary
 from treewarden.audit.knowledge.knowledge import (
     USUAL_CRITERIA,
     Knowledge,
-    possible_criteria,
     resolved,
-    supposing,
 )
 from treewarden.audit.knowledge.levels import LeafLevel, SplitLevel
 from treewarden.audit.measures import EvidenceSource, MeasureCall, measured, measures
@@ -54,12 +53,14 @@ from treewarden.audit.population.forest import Forest, forest_of
 from treewarden.audit.population.linked_population import KnownGroups
 from treewarden.audit.population.population import Population
 from treewarden.audit.population.record_linkage import merged
+from treewarden.audit.population.target import members
 from treewarden.audit.population.unobserved_values import with_unheld
 from treewarden.audit.progress import Clock, Step, clock, silent
 from treewarden.audit.reading import ADVERSARY, Measurement, Undetermined
 from treewarden.audit.regression.result import ValueBounds
 from treewarden.audit.releases import LinkedReleases, infer_from_releases
 from treewarden.audit.result import Audit, Exposure, Lacking
+from treewarden.audit.system.system import supposed_systems
 from treewarden.ppdm_models.tree.ensemble import Model, claims_privacy
 from treewarden.ppdm_models.tree.side_channels import Leak
 from treewarden.ppdm_models.tree.tree import Task, Tree
@@ -218,19 +219,20 @@ class _AuditedModel:
         tree = self.forest.model
         if not isinstance(tree, Tree) or self.releases is not None:
             return ()
-        criteria = set(possible_criteria(self.knowledge, tree)) & set(USUAL_CRITERIA)
-        if not criteria:
+        case = Case(tree, self.population, members(tree, self.population.leaf), self.knowledge)
+        supposed = [system.case.knowledge for system in supposed_systems(case)]
+        # By gain ratio nothing is inferred of who knows some columns, whoever names it.
+        usual = [SplitLevel(criterion.value) for criterion in USUAL_CRITERIA]
+        supposed = [knowledge for knowledge in supposed if knowledge.split in usual]
+        if not supposed:
             return ()
         bare = self.knowledge.model_copy(update={"split": SplitLevel.NONE})
         is_whole = self.options.rows == RowStatement.INTEGER
         return (
             replace(self, knowledge=bare),
             *(
-                replace(
-                    self, knowledge=supposing(bare, tree, criterion), is_of_whole_records=is_whole
-                )
-                for criterion in USUAL_CRITERIA
-                if criterion in criteria
+                replace(self, knowledge=knowledge, is_of_whole_records=is_whole)
+                for knowledge in supposed
             ),
         )
 

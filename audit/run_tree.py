@@ -24,7 +24,7 @@ from treewarden.audit.exposures import not_run
 from treewarden.audit.facts.grower import check_growth, said_of_missing
 from treewarden.audit.facts.node_impurities import unused_warnings
 from treewarden.audit.facts.rows import Case
-from treewarden.audit.knowledge.knowledge import possible_criteria, resolved, supposing
+from treewarden.audit.knowledge.knowledge import resolved
 from treewarden.audit.knowledge.levels import SplitLevel
 from treewarden.audit.measures import MeasureCall, measures
 from treewarden.audit.options import DEFAULT, AuditOptions
@@ -39,6 +39,7 @@ from treewarden.audit.system.system import (
     build_system,
     kinds_of_facts,
     left_out_in_words,
+    supposed_systems,
 )
 from treewarden.ppdm_models.errors import KnowledgeError, TableError
 from treewarden.ppdm_models.tree.ensemble import Model
@@ -96,7 +97,7 @@ def prove_tree(inputs: RunInputs) -> ProvedModel:
             if inputs.fails(bare):
                 report = not_run(NOT_ESTIMATED)
                 return ProvedModel(bare, report, system.dropped, stopped=STOPPED)
-        supposed = _supposed_systems(case)
+        supposed = supposed_systems(case)
         posterior, report = _estimated(inputs, system, supposed, share)
         prior = _prior(system, inputs.options)
     evidence = Evidence(inputs.forest, population, knowledge, prior, posterior, leaks=inputs.leaks)
@@ -105,15 +106,6 @@ def prove_tree(inputs: RunInputs) -> ProvedModel:
     is_ablated = None if tree.learner.has_known_noise else system
     warnings = _warnings(case, system, notes)
     return ProvedModel(evidence, report, system.dropped, warnings, is_ablated)
-
-
-def _supposed_systems(case: Case) -> tuple[System, ...]:
-    """Return the rows by each criterion that an adversary may suppose, where none is known."""
-    criteria = possible_criteria(case.knowledge, case.tree)
-    if case.tree.learner.claims_privacy or case.population.hides_weights(case.tree):
-        return ()
-    knowing = (supposing(case.knowledge, case.tree, criterion) for criterion in criteria)
-    return tuple(build_system(replace(case, knowledge=knowledge)) for knowledge in knowing)
 
 
 def _asked_again(

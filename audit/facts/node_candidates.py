@@ -25,7 +25,7 @@ from treewarden.audit.facts.rows import (
     whole_units,
 )
 from treewarden.audit.facts.split_families import Levels, NodeAttribute, TableAttribute, compared
-from treewarden.audit.knowledge.knowledge import published_criterion
+from treewarden.audit.knowledge.knowledge import is_program_known, published_criterion
 from treewarden.audit.population.table_counts import UNNAMED_WEIGHTS
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray, ShortArray
@@ -34,6 +34,7 @@ from treewarden.ppdm_models.tree.predicate import CategoryTest, NumericTest, Pre
 from treewarden.ppdm_models.tree.tool import Tool
 from treewarden.ppdm_models.tree.tree import Criterion, Feature, Node, Tree
 
+ONE_BRANCH = "how splits were chosen where all records take one branch, which has no gain ratio"
 UNLISTED = "splits on {}, which the file does not list: the training program may have compared them"
 
 
@@ -111,6 +112,9 @@ def compared_at(
     counts = case.population.counts[inside]
     passing = Passing(place, inside, chosen_children(case, node), counts)
     criterion = criterion or Criterion(case.knowledge.split.value)
+    if criterion is Criterion.GAIN_RATIO and not np.ptp(passing.chosen):
+        yield LeftOut(node.index, "", ONE_BRANCH, is_open=True)  # its gain ratio is 0 / 0
+        return
     for seen_attribute in listing.listed:
         if listing.grouping is Grouping.MULTIWAY and is_used_above(
             case.tree, node, seen_attribute.feature
@@ -297,8 +301,6 @@ DRAWN = (
     "compared at random"
 )
 UNNAMED = "how splits on {} were chosen, as the file does not name the criterion: if you know it, add --split"
-KNOWN_CRITERIA = (Tool.RPART, Tool.SCIKIT_LEARN, Tool.SPARK, Tool.TREEWARDEN)
-"""Programs whose criteria for classes are all known: one of these chose the splits."""
 WEIGHED = "how splits were chosen where sampling weights differ, as sums of weights were compared"
 
 
@@ -342,7 +344,7 @@ def supposed_rows(case: Case, criteria: Sequence[Criterion]) -> Iterator[LeftOut
     known of these proves nothing to whoever guesses.
     """
     by = grower(case)
-    is_known, nowhere = by.tool in KNOWN_CRITERIA, left_out(case, by)
+    is_known, nowhere = is_program_known(case.knowledge, case.tree), left_out(case, by)
     if nowhere is not None:
         yield from [nowhere] if is_known else []
         return

@@ -7,7 +7,7 @@ it imports nothing heavy.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
 from pydantic import (
@@ -267,13 +267,20 @@ def possible_criteria(knowledge: Knowledge, tree: Tree) -> tuple[Criterion, ...]
     return tuple(Criterion) if tool is Tool.UNKNOWN else USUAL_CRITERIA
 
 
-def supposing(knowledge: Knowledge, tree: Tree, criterion: Criterion) -> Knowledge:
-    """Return the knowledge of an adversary who supposes that splits were chosen by a criterion.
+def is_program_known(knowledge: Knowledge, tree: Tree) -> bool:
+    """Whether the program is known that trained a tree, so that it used one of its criteria."""
+    return (knowledge.learner or tree.learner.tool) is not Tool.UNKNOWN
 
-    Where the program is not known it is supposed to compare all splits, as rpart does.
+
+def suppositions(knowledge: Knowledge, tree: Tree, criterion: Criterion) -> Iterator[Knowledge]:
+    """Yield the knowledge of adversaries who suppose that splits were chosen by a criterion, who suppose most first.
+
+    Where the program is not known they may suppose that it compared all splits, as rpart does.
     """
-    tool = knowledge.learner or (Tool.RPART if tree.learner.tool is Tool.UNKNOWN else None)
-    return knowledge.model_copy(update={"split": SplitLevel(criterion.value), "learner": tool})
+    known = knowledge.model_copy(update={"split": SplitLevel(criterion.value)})
+    if not is_program_known(knowledge, tree):
+        yield known.model_copy(update={"learner": Tool.RPART})
+    yield known
 
 
 def _published_split(knowledge: Knowledge, tree: Tree) -> tuple[SplitLevel, str]:

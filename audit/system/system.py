@@ -29,6 +29,11 @@ from treewarden.audit.facts.rows import (
     WholeRecords,
     kind_of,
 )
+from treewarden.audit.knowledge.knowledge import (
+    is_program_known,
+    possible_criteria,
+    suppositions,
+)
 from treewarden.audit.progress import Clock, Share, counted_by
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray
@@ -110,6 +115,24 @@ def build_system(case: Case, share: Share | None = None) -> System:
         KnowledgeError: the adversary is said to know what cannot be known here.
     """
     return system_of(case, facts_of(case, share), share=share)
+
+
+def supposed_systems(case: Case) -> tuple[System, ...]:
+    """Return the rows by each criterion of splits that an adversary may suppose, where none is known.
+
+    Of a program that is not known a criterion is only guessed: none by which the true table has a better split.
+    """
+    if case.tree.learner.claims_privacy or case.population.hides_weights(case.tree):
+        return ()
+    found, is_known = [], is_program_known(case.knowledge, case.tree)
+    for criterion in possible_criteria(case.knowledge, case.tree):
+        for knowledge in suppositions(case.knowledge, case.tree, criterion):
+            system = build_system(replace(case, knowledge=knowledge))
+            untrue = {dropped_row.constraint for dropped_row in system.dropped}
+            if is_known or "split_choice" not in untrue:
+                found.append(system)
+                break
+    return tuple(found)
 
 
 def facts_of(case: Case, share: Share | None = None) -> tuple[Fact, ...]:

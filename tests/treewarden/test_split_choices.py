@@ -1,5 +1,6 @@
 """What the choice of splits and the shape of a tree say, from the file and the table to the verdict."""
 
+import io
 import re
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pandas as pd
 import pytest
 
 import treewarden as tw
+from tests.kit.releases import a_table, a_tree
 from treewarden.ppdm_models.files.load import read_model, writers
 
 tree = pytest.importorskip("sklearn.tree")
@@ -283,3 +285,16 @@ def test_a_print_of_a_tree_that_no_criterion_explains_is_left_open(tmp_path):
     # A program that is not known may choose by another rule, so that the usual ones are guesses.
     unknown = audited(without_program(tmp_path, path), table)
     assert str(unknown.verdict) == "PASS"
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("split", ["as-published", "gain-ratio"])
+def test_a_split_that_parts_nobody_has_no_gain_ratio(split, tmp_path):
+    model = tmp_path / "one.pmml"
+    model.write_bytes(a_tree(ILL, leaf_of=lambda place: "all"))
+    table = pd.read_csv(io.StringIO(ILL))
+    result = audited(str(model), table, split=split, sensitive="illness")
+    assert str(result.verdict) == ("PASS" if split == "as-published" else "UNDETERMINED")
+
+
+ILL = a_table("1 a yes", "2 a no", "3 b no", "4 b no")
