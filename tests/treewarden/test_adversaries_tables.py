@@ -140,7 +140,8 @@ def test_a_class_that_nobody_has_is_nobody_s(tmp_path):
     model["features"].append(text("x", "p", "q"))
     rows = [("a", "p", "k0"), ("a", "q", "k0"), ("a", "p", "k1")]
     rows += [("b", "q", "k0"), ("b", "p", "k1"), ("b", "q", "k1")]
-    _, by = audited(tmp_path, model, [("s", "x", "class"), *rows], "--secret", "s")
+    words = ("--secret", "s", "--split", "none")
+    _, by = audited(tmp_path, model, [("s", "x", "class"), *rows], *words)
     found = by["who knows all else"]
     # Two of the three k0 are on the left, and one of the three k1.
     assert ends(found, "confidence") == pytest.approx((2 / 3, 2 / 3))
@@ -157,7 +158,7 @@ def test_a_number_that_the_model_takes_for_missing_may_be_anybody_s(tmp_path):
     left["test"] = {"kind": "interval", "feature": "x", "high": 1.0, "high_closed": True}
     right["test"] = {"kind": "interval", "feature": "x", "low": 1.0}
     rows = [(0, "k0"), (1, "k0"), (0.5, "k0"), (2, "k1"), (4, "k1"), (5, "k1")]
-    words = ("--secret", "x", "--bins", "3")
+    words = ("--secret", "x", "--bins", "3", "--split", "none")
     _, by = audited(tmp_path, model, [("x", "class"), *rows], *words)
     assert ends(by["who knows all else"], "certain_disclosure") == (0, 0)
     model["features"][0].pop("treatments")

@@ -55,7 +55,11 @@ def test_a_plan_is_no_verdict_whatever_the_audit_would_say(files, policy):
 
 
 def test_a_plan_counts_what_the_audit_deals_with(files):
-    plan = json.loads(files.run("audit", "--plan", "--format", "json").stdout)
+    words = ("audit", "--plan", "--format", "json")
+    plan = json.loads(files.run(*words, "--split", "none").stdout)
+    supposed = json.loads(files.run(*words).stdout)["sizes"]
+    gini = json.loads(files.run(*words, "--split", "gini").stdout)["sizes"]
+    assert supposed["candidates"] == 3 * gini["candidates"] > 0  # by each criterion of any program
     assert (plan["kind"], plan["verdict"]) == ("plan", None)
     sizes = plan["sizes"]
     assert (sizes["records"], sizes["profiles"], sizes["leaves"], sizes["classes"]) == (40, 4, 3, 2)
