@@ -11,6 +11,7 @@ is held against the sample: a wrong one ends the run.
 from __future__ import annotations
 
 import argparse
+import datetime
 import importlib
 import sys
 import time
@@ -241,8 +242,10 @@ def _range(numbers: Sequence[float], form: str = "g") -> str:
     return ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
 
 
-def document(rows: Sequence[StudyRow], drafts: Sequence[DraftRow], seeds: int) -> str:
-    """Return the page."""
+def document(
+    rows: Sequence[StudyRow], drafts: Sequence[DraftRow], seeds: int, day: datetime.date
+) -> str:
+    """Return the page of a run on a day."""
     lines = [
         "# Records that a file proves, and what stops it",
         "",
@@ -257,7 +260,7 @@ def document(rows: Sequence[StudyRow], drafts: Sequence[DraftRow], seeds: int) -
         "```",
         "",
         f"Seconds are those of the processor, at most {SECONDS:g} of a clock for each model.",
-        f"{machine().replace('; ', ', ')}",
+        f"Run on {day.isoformat()}. {machine().replace('; ', ', ')}",
         "",
         "| Table | Training | Records | Proved | With every tested column | Seconds |",
         "|---|---|---|---|---|---|",
@@ -315,7 +318,7 @@ def main() -> None:
     given = parser.parse_args()
     drafts = [] if given.draft is None else list(beside(given.data, given.draft, given.seeds))
     rows = list(measure(given.data, given.records, given.seeds, given.tables))
-    page = document(rows, drafts, given.seeds)
+    page = document(rows, drafts, given.seeds, datetime.datetime.now(datetime.UTC).date())
     (given.out / "reconstruction.md").write_text(page, "utf-8")
 
 

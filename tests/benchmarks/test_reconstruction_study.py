@@ -1,5 +1,7 @@
 """The study of records that a file proves, on small tables of no one."""
 
+from datetime import date
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -36,7 +38,10 @@ def test_a_way_of_training_has_a_row_and_the_page_says_why_it_proves_nothing(fol
     by_name = {row.name: row for row in rows if row.table == "adult"}
     assert by_name["all records"].proved[0] > 0
     assert by_name["bootstrap samples"].reasons
-    page = study.document(rows, [study.DraftRow(50, 10, [0.1], [2.0], [0.0], [0.1], [50])], 1)
+    page = study.document(
+        rows, [study.DraftRow(50, 10, [0.1], [2.0], [0.0], [0.1], [50])], 1, date(2026, 1, 2)
+    )
+    assert "Run on 2026-01-02." in page
     assert "| Adult | bootstrap samples | 20 | not decided | - |" in page
     assert "| 50, 10 | 0.1000 | 2.0 | 0 | 0.0000 | 0.1 | 50 |" in page
 
