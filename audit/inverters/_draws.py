@@ -207,6 +207,7 @@ def drawn_first(growth: EnsembleGrowth) -> int | None:
     if hessians is None or start is None or np.isnan(hessians[0]):
         return None
     is_weighed = growth.fact("scale_pos_weight").value not in (None, 1.0)
+    is_weighed |= bool(growth.fact("is_unbalance").value)
     if is_weighed or growth.objective not in LOGARITHMIC:
         return None
     scores = np.array(start)

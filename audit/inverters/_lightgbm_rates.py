@@ -21,7 +21,7 @@ from treewarden.audit.inverters._rounds import (
 )
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray
-from treewarden.ppdm_models.tree.ensemble import Fact, derived, stated_fact
+from treewarden.ppdm_models.tree.ensemble import EnsembleGrowth, Fact, derived, stated_fact
 from treewarden.ppdm_models.tree.predicate import CategoryTest
 
 LOGISTIC, SOFTMAX = ("binary", "multiclassova"), ("multiclass",)
@@ -241,29 +241,87 @@ WITHHELD_COUNTS = "the file does not count the records of the first tree's leave
 
 
 def started_by_counts(
-    case: GrownCase, rates: LightgbmRates, weight: float = 1.0
-) -> tuple[NumberBounds, list[NumberBounds]] | Undetermined:
+    case: GrownCase, rates: LightgbmRates
+) -> tuple[NumberBounds, list[NumberBounds], FloatArray | None] | Undetermined:
     """Return what ``started`` does where nobody knows the people, by the numbers of records that leaves have.
 
-    Who the people of a leaf are has no part in it: all have the same score before the first tree. Records of the second
-    class have a ``weight``.
+    Who the people of a leaf are has no part in it: all have the same score before the first tree. The third are the
+    weights of both classes, (2,), None where these are 1.
     """
     values = leaf_values(case)
     says = averaged(case, rates)
     if isinstance(says, Undetermined):
         return says
+    weighing = ClassWeighing.of_growth(case.growth)
+    times = np.ones(2)
+    if weighing is not None:
+        weights = _weights_in(case, rates, values, weighing, has_start=says[0])
+        if isinstance(weights, Undetermined):
+            return weights
+        times = weights
     low, high = np.zeros(case.growth.outputs), np.zeros(case.growth.outputs)
     for tree, has_start in zip(case.growth.rounds[0], says, strict=True):
         if not has_start:
             continue
         counted = _by_leaves(case, tree)
-        found = counted if counted is None else _start(counted, tree, values[tree], rates, weight)
+        found = counted if counted is None else _start(counted, tree, values[tree], rates, weighing)
         if found is None or isinstance(found, Undetermined):
             return found or Undetermined(WITHHELD_COUNTS)
         output = case.growth.trees[tree].output
         low[output], high[output] = found.low[0], found.high[0]
         values[tree] = values[tree] - found
-    return NumberBounds(low, high), values
+    return NumberBounds(low, high), values, None if (times == 1).all() else times
+
+
+@dataclass(frozen=True, slots=True)
+class ClassWeighing:
+    """How records of two classes weigh: those of the second one ``second``, or both by how many they are.
+
+    With ``is_unbalance`` the fewer records weigh as much together as the others (``second`` is None; LightGBM's
+    ``src/objective/binary_objective.hpp``).
+    """
+
+    second: float | None
+
+    @classmethod
+    def of_growth(cls, growth: EnsembleGrowth) -> ClassWeighing | None:
+        """Return what a file says of it; None where all records weigh the same."""
+        if growth.fact("is_unbalance").value:
+            return cls(None)
+        weight = growth.fact("scale_pos_weight").value
+        return None if weight in (None, 1.0) else cls(weight)
+
+    def weights(self, counts: FloatArray, everybody: float) -> tuple[FloatArray, FloatArray]:
+        """Return the weights of both classes where so many of all records have the second one, (C,) each."""
+        ones = np.ones(len(counts))
+        if self.second is not None:
+            return ones, self.second * ones
+        others = everybody - counts
+        is_more = counts > others
+        return np.where(is_more, counts / others, 1.0), np.where(is_more, 1.0, others / counts)
+
+
+def _weights_in(
+    case: GrownCase,
+    rates: LightgbmRates,
+    values: Sequence[NumberBounds],
+    weighing: ClassWeighing,
+    *,
+    has_start: bool,
+) -> FloatArray | Undetermined:
+    """Return the weights of both classes, (2,); with weights by numbers of records the first tree tells these."""
+    if weighing.second is not None:
+        return np.array([1.0, weighing.second])
+    tree = case.growth.rounds[0][0]
+    counted = _by_leaves(case, tree)
+    if counted is None:
+        return Undetermined(WITHHELD_COUNTS)
+    leaves = leaves_in(counted, tree, values[tree])
+    count = _weighed_count(counted, leaves, rates, weighing, has_start=has_start)
+    if isinstance(count, Undetermined):
+        return count
+    first, second = weighing.weights(np.array([count]), float(counted.people.sum()))
+    return np.concatenate([first, second])
 
 
 def _by_leaves(case: GrownCase, tree: int) -> GrownCase | None:
@@ -341,15 +399,19 @@ def beside_steps(case: GrownCase, rates: LightgbmRates) -> FloatArray | Undeterm
 
 
 def _start(
-    case: GrownCase, tree: int, values: NumberBounds, rates: LightgbmRates, weight: float = 1.0
+    case: GrownCase,
+    tree: int,
+    values: NumberBounds,
+    rates: LightgbmRates,
+    weighing: ClassWeighing | None = None,
 ) -> NumberBounds | Undetermined:
     """Return the start of one output, shape (1,)."""
     if len(case.growth.trees[tree].values) == 1:
         return leaves_in(case, tree, values).values
-    if weight == 1.0:
+    if weighing is None:
         count = _count(case, tree, values, rates)
     else:
-        count = _weighed_count(case, leaves_in(case, tree, values), rates, weight)
+        count = _weighed_count(case, leaves_in(case, tree, values), rates, weighing)
     if isinstance(count, Undetermined):
         return count
     return rates.start(np.array([count / float(case.people.sum())]))
@@ -389,20 +451,30 @@ def _count(
 
 
 def _weighed_count(
-    case: GrownCase, leaves: Leafs, rates: LightgbmRates, weight: float
+    case: GrownCase,
+    leaves: Leafs,
+    rates: LightgbmRates,
+    weighing: ClassWeighing,
+    *,
+    has_start: bool = True,
 ) -> float | Undetermined:
-    """Return how many people have the second class, whose records weigh more; the start itself knows no weight.
+    """Return how many people have the second class, where records of a class weigh more; the start knows no weight.
 
     Both sums of a leaf say how many of its people have the class: all of these add up to the number of the start.
+    Without a start all have the score 0.
     """
     told = case.growth.trees[leaves.tree].hessians
+    is_split = len(case.growth.trees[leaves.tree].values) > 1
     if told is None or np.isnan(told[leaves.nodes]).any() or rates.clip or rates.lasso.high[0]:
         return Undetermined(NO_START)
     everybody = float(case.people.sum())
-    counts = np.arange(1.0, everybody, dtype=np.float64)
-    starts, shares = rates.start(counts / everybody), exactly(counts / everybody)
+    counts = np.arange(1.0, everybody if is_split else 1.0, dtype=np.float64)
+    said = counts / everybody if has_start else np.full(len(counts), 0.5)
+    starts, shares = rates.start(said), exactly(said)
+    first, second = weighing.weights(counts, everybody)
     curves = rates.hessian(shares).wider(4 * SINGLE)
-    weighed = exactly(weight * (1 - shares.low) + shares.low).wider(8 * SINGLE)
+    weighed = exactly(second * (1 - shares.low) + first * shares.low).wider(8 * SINGLE)
+    is_same, apart = first == second, np.where(first == second, 1.0, second - first)
     low, high = np.zeros(len(counts)), np.zeros(len(counts))
     possible = np.ones(len(counts), dtype=np.bool_)
     ridges = rates.ridges(case, leaves)
@@ -410,16 +482,21 @@ def _weighed_count(
         here, hessian = np.array([place]), told[leaves.nodes[place]]
         room = printed(np.array([hessian]))[0] + 8 * SINGLE * hessian + rounding(people, everybody)
         sums = exactly(np.array([hessian])).wider(room)
-        added = sums.over(curves).plus(-people)
-        ends = added.low / (weight - 1), added.high / (weight - 1)
-        by_curves = NumberBounds(np.minimum(*ends), np.maximum(*ends))
+        added = sums.over(curves) - exactly(first * people)
+        possible &= ~is_same | ((added.low <= 0) & (added.high >= 0))
+        ends = added.low / apart, added.high / apart
+        by_curves = NumberBounds(
+            np.where(is_same, 0.0, np.minimum(*ends)), np.where(is_same, people, np.maximum(*ends))
+        )
         value = leaves.values.at(here) - starts
         steps = [rates.step(value, sums, ridge.at(here)) for ridge in ridges]
         total = NumberBounds(
             np.minimum(*(step.low for step in steps)), np.maximum(*(step.high for step in steps))
         )
-        total = total.wider(8 * SINGLE * people * max(weight, 1.0) + rounding(people, everybody))
-        number = (total + shares.times(people)).over(weighed).both(by_curves)
+        largest = np.maximum(np.maximum(first, second), 1.0)
+        total = total.wider(8 * SINGLE * people * largest + rounding(people, everybody))
+        by_labels = (total + exactly(first * shares.low * people)).over(weighed)
+        number = by_labels.both(by_curves)
         least, most = np.ceil(np.maximum(number.low, 0)), np.floor(np.minimum(number.high, people))
         possible &= least <= most
         low, high = low + least, high + most

@@ -40,6 +40,7 @@ from treewarden.audit.inverters._lightgbm_rates import (
     LOGISTIC,
     NO_SETTINGS,
     SOFTMAX,
+    ClassWeighing,
     LightgbmRates,
     averaged,
     beside_steps,
@@ -258,14 +259,13 @@ class Lightgbm(Inverter):
         rates = rates_of(case)
         if isinstance(rates, Undetermined) or growth.fact("lambda_l2").value is None:
             return counted_members(case)
-        weight = growth.fact("scale_pos_weight").value or 1.0
-        times = None if weight == 1.0 else np.array([1.0, weight])
-        if times is not None and growth.objective != LOGISTIC[0]:
+        is_weighed = ClassWeighing.of_growth(growth) is not None
+        if is_weighed and growth.objective != LOGISTIC[0]:
             return counted_members(case)
-        found = started_by_counts(case, rates, weight)
+        found = started_by_counts(case, rates)
         if isinstance(found, Undetermined):
             return counted_members(case)
-        start, values = found
+        start, values, times = found
         sums: list[MemberSums] = []
         for scores, leaves in rounds(case, start, values):
             shares = rates.shares(scores)

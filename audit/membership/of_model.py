@@ -269,7 +269,7 @@ def _true_rows(case: GrownCase, candidates: Candidates) -> RealRows | Undetermin
     if isinstance(sums, Undetermined):
         return sums
     if any(one.times is not None for one in sums):
-        return Undetermined("records with the second class weigh more (scale_pos_weight)")
+        return Undetermined("records of one class weigh more (scale_pos_weight, is_unbalance)")
     rows = _rows(sums, candidates)
     is_true = rows.holds(_true_unknowns(candidates)).all()
     return rows if is_true else Undetermined(OTHER_PEOPLE)

@@ -44,6 +44,7 @@ MOST_PER_CASE = 60
 TRIED = tuple(name for name in LEARNERS if name != "Spark")
 WEIGHED = "XGBoost with scale_pos_weight"
 WEIGHED_LIGHTGBM = "LightGBM with scale_pos_weight"
+UNBALANCED = "LightGBM with is_unbalance"
 XGBOOST = {"eta": 0.3, "lambda": 1.0, "alpha": 0.0, "max_delta_step": 0.0, "subsample": 1.0}
 """What an adversary is told of a training by XGBoost, whose files say none of it, and what its defaults are."""
 Table = tuple[int, ...]
@@ -110,8 +111,8 @@ def grown(case: DomainCase, learner: str, table: Table, seed: int) -> Published 
     if learner == WEIGHED:
         return weighed_xgboost(lesson, np.random.default_rng(seed))
     try:
-        if learner == WEIGHED_LIGHTGBM:
-            return weighed_lightgbm(lesson, np.random.default_rng(seed))
+        if learner in (WEIGHED_LIGHTGBM, UNBALANCED):
+            return weighed_lightgbm(lesson, np.random.default_rng(seed), learner == UNBALANCED)
         return LEARNERS[learner][1](lesson, np.random.default_rng(seed))
     except (NotGrownError, ValueError):
         return None
@@ -137,12 +138,16 @@ def weighed_xgboost(lesson: Lesson, draw: np.random.Generator) -> Published:
     return Published(model, settings, is_plain=True)
 
 
-def weighed_lightgbm(lesson: Lesson, draw: np.random.Generator) -> Published:
-    """Grow by LightGBM with a weight of the second class and without bundles, and read what it writes."""
+def weighed_lightgbm(lesson: Lesson, draw: np.random.Generator, is_unbalanced: bool) -> Published:
+    """Grow by LightGBM with weights of classes and without bundles, and read what it writes.
+
+    The second class has a weight, or both one by how many records they have.
+    """
     library = importlib.import_module("lightgbm")
+    weight = float(draw.choice([0.25, 0.7, 2.0, 3.0, 7.3, 20.0]))
     settings = {
         "objective": "binary",
-        "scale_pos_weight": float(draw.choice([0.25, 0.7, 2.0, 3.0, 7.3, 20.0])),
+        **({"is_unbalance": True} if is_unbalanced else {"scale_pos_weight": weight}),
         "learning_rate": float(draw.choice([0.1, 0.3, 1.0])),
         "lambda_l2": float(draw.choice([0.0, 0.0, 1.0, 2.5])),
         "boost_from_average": bool(draw.random() < 0.5),
@@ -154,6 +159,8 @@ def weighed_lightgbm(lesson: Lesson, draw: np.random.Generator) -> Published:
         "num_threads": 1,
         "verbose": -1,
     }
+    if is_unbalanced:
+        settings["sigmoid"] = float(draw.choice([1.0, 1.0, 2.0]))
     data = library.Dataset(lesson.table, label=lesson.labels, params=settings)
     try:
         booster = library.train(settings, data, int(draw.integers(1, 10)))

@@ -43,7 +43,7 @@ FRACTIONS = ("bagging_fraction", "pos_bagging_fraction", "neg_bagging_fraction")
 SAMPLING = (*FRACTIONS, "bagging_freq", "bagging_seed")
 """Those that say which records each round saw, where it did not see all."""
 
-CONSTRAINTS, WEIGHT = "monotone_constraints", "scale_pos_weight"
+CONSTRAINTS, WEIGHT, UNBALANCE = "monotone_constraints", "scale_pos_weight", "is_unbalance"
 WRITTEN = 6
 """How many digits of a setting the library writes."""
 LINEAR = "its leaves hold linear models"
@@ -102,7 +102,7 @@ def growth_of(
     name, *options = (header.objective or "").split() or [""]
     names = (*NUMBERS, *SAMPLING) if _is_bagged(setting) else NUMBERS
     is_only_weighed = _is_only_weighed(header, trees, linear, setting)
-    names = (*names, WEIGHT) if is_only_weighed else names
+    names = (*names, WEIGHT, UNBALANCE) if is_only_weighed else names
     facts = {
         key: stated_fact(value) for key in names if (value := _number(setting(key))) is not None
     }
@@ -202,15 +202,18 @@ def _is_bagged(setting: Settings) -> bool:
 def _is_only_weighed(
     header: LightgbmHeader, trees: Sequence[GrownTree], linear: Sequence[bool], setting: Settings
 ) -> bool:
-    """Return whether nothing but a stated weight of the second class speaks against the inversion of leaf values.
+    """Return whether nothing but stated weights of the two classes speaks against the inversion of leaf values.
 
-    Of a weight with as many digits as are written, more may be missing.
+    Of a weight with as many digits as are written, more may be missing. Weights by the numbers of both
+    (``is_unbalance``) follow from these.
     """
     text = setting(WEIGHT) or "1"
     weight, digits = _number(text), text.partition("e")[0].replace(".", "").lstrip("0")
-    if weight is None or weight <= 0 or weight == 1 or len(digits) >= WRITTEN:
+    is_unbalanced = setting(UNBALANCE) == "1"
+    if weight is None or weight <= 0 or len(digits) >= WRITTEN or (weight == 1) != is_unbalanced:
         return False
-    return not _refused(header, trees, linear, lambda key: "1" if key == WEIGHT else setting(key))
+    plain = {WEIGHT: "1", UNBALANCE: "0"}
+    return not _refused(header, trees, linear, lambda key: plain.get(key) or setting(key))
 
 
 def _unstated(setting: Settings) -> tuple[str, ...]:

@@ -8,7 +8,12 @@ import pytest
 from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingClassifier
 
 from tests.judges.inverter_learners import is_there
-from tests.judges.run_boosted_reconstruction import WEIGHED, WEIGHED_LIGHTGBM, judge
+from tests.judges.run_boosted_reconstruction import (
+    UNBALANCED,
+    WEIGHED,
+    WEIGHED_LIGHTGBM,
+    judge,
+)
 from tests.kit.tiers import seeds
 from treewarden.audit.population.forest import forest_of
 from treewarden.audit.population.population import build_population
@@ -41,14 +46,14 @@ def hist_boosting():
     return open_fitted(learner.fit(VALUES, LABELS)).model
 
 
-def lightgbm_model(weight=None, **changes):
+def lightgbm_model(weight=None, labels=LABELS, **changes):
     library = pytest.importorskip("lightgbm")
     settings = {
         **{"objective": "binary", "verbose": -1, "num_threads": 1, "num_leaves": 8},
         **{"min_data_in_leaf": 1, "min_data_in_bin": 1, "min_sum_hessian_in_leaf": 0.0},
     } | changes
     data = library.Dataset(
-        VALUES, label=LABELS, weight=weight, params=settings, feature_name=["x0", "x1"]
+        VALUES, label=labels, weight=weight, params=settings, feature_name=["x0", "x1"]
     )
     booster = library.train(settings, data, 8)
     return open_model(booster.model_to_string().encode(), "model.txt").model
@@ -102,9 +107,10 @@ def test_a_weight_of_the_second_class_is_said_with_the_proofs_of_xgboost(weight)
 
 
 @pytest.mark.parametrize("seed", seeds(60, quick=4, second=12))
-def test_class_weights_of_lightgbm_are_divided_out_of_its_sums(seed):
+@pytest.mark.parametrize("learner", [WEIGHED_LIGHTGBM, UNBALANCED])
+def test_class_weights_of_lightgbm_are_divided_out_of_its_sums(learner, seed):
     pytest.importorskip("lightgbm")
-    assert not judge(WEIGHED_LIGHTGBM, seed).misses
+    assert not judge(learner, seed).misses
 
 
 @pytest.mark.parametrize("weight", [0.4, 3.0])
@@ -118,12 +124,31 @@ def test_a_weight_of_the_second_class_is_said_with_the_proofs_of_lightgbm(
     assert found.assumed == ("no record has a weight of its own beside that of its class",)
 
 
+@pytest.mark.parametrize("starts_at_average", [True, False])
+@pytest.mark.parametrize("labels", [LABELS, 1 - LABELS, np.arange(12) % 2], ids=["7", "5", "6"])
+def test_weights_by_numbers_of_records_follow_from_the_first_tree(labels, starts_at_average):
+    settings = {"is_unbalance": True, "boost_from_average": starts_at_average}
+    found = reconstruct(
+        lightgbm_model(labels=labels, enable_bundle=False, **settings), FOREVER, DOMAIN
+    )
+    second = int(labels.sum())
+    assert found.records_proved == 12
+    assert found.counts.low.sum(axis=0).tolist() == [12 - second, second]
+
+
+def test_weights_by_numbers_of_records_that_the_first_tree_does_not_tell_leave_these_open():
+    settings = {"is_unbalance": True, "lambda_l1": 0.1, "enable_bundle": False}
+    found = reconstruct(lightgbm_model(**settings), FOREVER, DOMAIN)
+    assert found.classes == ()
+    assert found.records_proved == 12
+
+
 @pytest.mark.parametrize(
     "settings",
     [
-        {"is_unbalance": True},
         {"scale_pos_weight": 1 / 3},  # the file rounds it to six digits
         {"scale_pos_weight": 3.0, "path_smooth": 1.0},
+        {"is_unbalance": True, "path_smooth": 1.0},
     ],
 )
 def test_other_class_weights_of_lightgbm_leave_its_records_open(settings):
