@@ -140,6 +140,7 @@ def test_values_beyond_the_bounds_count_as_the_bounds():
         ({"max_depth": 40}, "max_depth"),
         ({"bins": 0}, "bins"),
         ({"bounds": {"age": (0, 1)}}, "no bounds of 'income'"),
+        ({"bounds": {}}, "no bounds of 'age', 'income'"),
         ({"bounds": (5, 1)}, "the lower one first"),
         ({"classes": ["no"]}, "another class"),
     ],
@@ -187,7 +188,14 @@ def test_repair_asks_for_bounds_that_are_no_part_of_the_table(tmp_path):
     outcome, out, *_ = repaired(tmp_path, "--private", "0.5", "--bound", "age=18:90")
     assert outcome.exit_code == 4
     assert "column 'income' needs public bounds" in outcome.stderr
+    assert "trying" not in outcome.stderr
     assert not out.exists()
+    none = repaired(tmp_path, "--private", "0.5")[0].stderr
+    assert "columns 'age', 'income' need public bounds" in none
+    assert "add --bound age=LOW:HIGH --bound income=LOW:HIGH, each" in none
+    ends = ("--bound", "age=18:90", "--bound", "income=0:200", "--bound", "pay=0:1")
+    odd = repaired(tmp_path, "--private", "0.5", *ends)[0]
+    assert "the model has no numeric column 'pay'; its numeric columns are 'age'" in odd.stderr
     assert repaired(tmp_path, "--bound", "age=18:90")[0].exit_code == 2
     assert repaired(tmp_path, "--private", "1", "--grow")[0].exit_code == 2
 

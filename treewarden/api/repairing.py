@@ -146,6 +146,8 @@ def repair(
     task = _read_task(
         request, RepairResources(hierarchies, bases=widths, utility=measure), table, to, step
     )
+    if private_tree is not None:
+        task.check_private_tree(private_tree)
     with on_cluster(cluster, say_of(progress), is_required=cluster_required):
         repaired = task.search(every=every, change=apply or "", tell=say_of(progress))
     if apply is not None and repaired.repair.is_needed:
@@ -232,6 +234,23 @@ class _RepairTask:
             chosen=change,
             tell=tell,
         )
+
+    def check_private_tree(self, private_tree: PrivateTreeRequest) -> None:
+        """Check that a private tree can be trained: before a search that may take long.
+
+        Raises:
+            ArgumentError: bounds of some columns are not known.
+            RemedyError: it cannot be trained from this table.
+        """
+        learners = importlib.import_module(LEARNERS)
+        unbounded = learners.unbounded_columns(self.subject.tree.features, private_tree)
+        if unbounded:
+            entries = ", ".join(f"{name!r}: (LOW, HIGH)" for name in unbounded)
+            problem = (
+                f"numeric columns need public bounds; add {{{entries}}}, known without the table"
+            )
+            raise ArgumentError("bounds", problem)
+        learners.prepare_private(self.request, self.subject, private_tree)
 
     def with_private_tree(self, repaired: Repaired, private_tree: PrivateTreeRequest) -> Repaired:
         """Return the repair with a private tree as its file, where no change passes and that does.

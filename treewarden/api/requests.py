@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from difflib import get_close_matches
+from inspect import signature
 from pathlib import Path
 from typing import Any, Literal, TypedDict
 
@@ -58,6 +59,22 @@ class ArgumentError(TreewardenError, ValueError):
 
 class VerdictError(TreewardenError):
     """The policy does not pass: what ``raise_for_verdict`` raises."""
+
+
+class UnknownArgumentError(ArgumentError):
+    """A keyword argument that a function does not have; ``known`` are those that it was looked for in."""
+
+    def __init__(self, name: str, known: Sequence[str]) -> None:
+        near = get_close_matches(name, known, n=1)
+        hint = f"; did you mean {near[0]}?" if near else f"; use {', '.join(known)}"
+        super().__init__(name, f"is not an argument{hint}")
+        self.known = tuple(known)
+
+    def of_function(self, function: Callable[..., Any]) -> UnknownArgumentError:
+        """Return the same for a function that has arguments of its own before those that were looked through."""
+        parameters = signature(function).parameters.values()
+        own = [each.name for each in parameters if each.kind is not each.VAR_KEYWORD]
+        return UnknownArgumentError(self.where, list(dict.fromkeys((*own, *self.known))))
 
 
 class FailedError(VerdictError):
@@ -360,9 +377,7 @@ def _options(arguments: Mapping[str, Any]) -> AuditOptions:
     known = [*OPTION_SPECS, *(spec.argument for spec in FILE_SPECS.values())]
     for name in arguments:
         if name not in known:
-            near = get_close_matches(name, known, n=1)
-            hint = f"; did you mean {near[0]}?" if near else f"; use {', '.join(known)}"
-            raise ArgumentError(name, f"is not an argument{hint}")
+            raise UnknownArgumentError(name, known)
     try:
         return AuditOptions(**arguments)
     except ValueError as error:

@@ -19,7 +19,12 @@ from treewarden.api.frames import (
     reasons,
 )
 from treewarden.api.leaf_views import changes_frame, draw_leaves, leaves_frame
-from treewarden.api.requests import ArgumentError, FailedError, UndeterminedError
+from treewarden.api.requests import (
+    ArgumentError,
+    FailedError,
+    UndeterminedError,
+    UnknownArgumentError,
+)
 from treewarden.audit.exposures import with_levels
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.reading import Undetermined
@@ -392,6 +397,8 @@ def naming_arguments(function: Callable[P, T]) -> Callable[P, T]:
     def called(*given: P.args, **named: P.kwargs) -> T:
         try:
             return function(*given, **named)
+        except UnknownArgumentError as error:
+            raise error.of_function(function) from None
         except TreewardenError as error:
             if error.where.startswith("--"):
                 error.where = with_keywords(error.where).removesuffix("=")

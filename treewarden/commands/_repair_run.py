@@ -178,18 +178,36 @@ class RepairRun:
         self.progress.say(grown.message)
         return repaired.with_new_model(grown.message, grown.data, grown.attempt)
 
+    def check_growth(self, subject: AuditInputs) -> None:
+        """Check that a private tree can be trained where one is asked for: before a search that may take long.
+
+        Raises:
+            RemedyError: it cannot.
+        """
+        if self.growth.private is not None:
+            _learners(self.growth).prepare_private(self.request, subject, self._private_request())
+
     def _train(self, subject: AuditInputs) -> Any:  # noqa: ANN401  # a GrownFile of a room that may not be there
         """Return the file of a new tree: private, or grown under the policy."""
         learners = _learners(self.growth)
         target, step = self.options.target, self.progress.step
         if self.growth.private is None:
             return learners.grown_file(self.request, subject, target, self.growth.utility, step)
+        wanted = self._private_request()
+        return learners.private_file(self.request, subject, wanted, target, step)
+
+    def _private_request(self) -> Any:  # noqa: ANN401  # of a room that may not be there
+        """Return what a private tree may cost, and what is known of its columns.
+
+        Raises:
+            RemedyError: bounds are not written as such.
+        """
+        learners = _learners(self.growth)
         try:
             bounds = learners.read_bounds(self.growth.bounds)
         except ValueError as error:
             raise RemedyError("--bound", str(error)) from error
-        wanted = learners.PrivateTreeRequest(self.growth.private, bounds)
-        return learners.private_file(self.request, subject, wanted, target, step)
+        return learners.PrivateTreeRequest(self.growth.private, bounds)
 
     def provenance(self, subject: AuditInputs) -> Provenance:
         """Return what the report says of the run itself."""

@@ -269,6 +269,7 @@ def repair_command(context: click.Context, /, **_: Any) -> None:  # noqa: ANN401
     run = prepare_run(context)
     subject, options = run.read_subject(), run.options
     inputs = run.read_inputs(subject)
+    run.check_growth(subject)
     begun = time.monotonic()
     with resuming(context, options.resume, run.progress):
         repaired = run.search(subject, inputs)

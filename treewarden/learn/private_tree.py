@@ -158,7 +158,8 @@ class PrivateTreeClassifier(DecisionTreeClassifier):  # type: ignore[misc]  # it
             names = [str(name) for name in getattr(self, "feature_names_in_", ())]
             lacking = [name for name in names if name not in self.bounds]
             if lacking or not names:
-                what = f"no bounds of {lacking[0]!r}" if lacking else "the columns have no names"
+                names_of = ", ".join(map(repr, lacking))
+                what = f"no bounds of {names_of}" if lacking else "the columns have no names"
                 raise ValueError(f"bounds: {what}; give a pair of numbers for each column")
             pair: Any = np.array([self.bounds[name] for name in names], dtype=np.float64).T
         else:

@@ -8,6 +8,7 @@ of numbers that the owner states. No score is measured on the table for it, as t
 from __future__ import annotations
 
 import math
+import shlex
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -245,18 +246,25 @@ def checked_bounds(bounds: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
     return found
 
 
-def private_file(
-    request: Request,
-    subject: AuditInputs,
-    private_request: PrivateTreeRequest,
-    target: str | None,
-    step: Step,
-) -> GrownFile:
-    """Train a private tree on the features of a model, and audit its file under the policy of the request.
+@dataclass(frozen=True, slots=True)
+class PrivateTraining:
+    """All that a private tree is trained with, checked before any of it is spent: ``values`` are the ``target``."""
+
+    request: Request
+    pipeline: Pipeline
+    inputs: pd.DataFrame
+    values: Any
+    target: str
+
+
+def prepare_private(
+    request: Request, subject: AuditInputs, private_request: PrivateTreeRequest
+) -> PrivateTraining:
+    """Check that a private tree can be trained on the features of a model, and return what it takes.
 
     Raises:
         RemedyError: the model predicts a number, bounds or categories are not known, or the table has weights.
-        TreewardenError: the table cannot be read record by record, or no audit of the file is possible.
+        TreewardenError: the table cannot be read record by record.
     """
     options, model = request.options, subject.tree
     if model.task is not Task.CLASSIFICATION or not model.classes:
@@ -265,6 +273,7 @@ def private_file(
     if options.weights is not None or options.sampling_weights is not None:
         problem = "--private needs one row per person; remove --private, or the weights"
         raise RemedyError(model_name(request.model), problem)
+    _check_public(model.features, private_request)
     request, table = _under_names_of(subject, request)
     name = subject.population.sensitive or model.target
     inputs, numbers = feature_frame(table, model.features)
@@ -275,12 +284,30 @@ def private_file(
         _check_values(feature, inputs[feature.name], table.source)
     _check_values(Feature(name, False, model.classes), values, table.source)
     pipeline = _private_pipeline(model.features, model.classes, numbers, private_request)
+    return PrivateTraining(request, pipeline, inputs, values, name)
+
+
+def private_file(
+    request: Request,
+    subject: AuditInputs,
+    private_request: PrivateTreeRequest,
+    target: str | None,
+    step: Step,
+) -> GrownFile:
+    """Train a private tree on the features of a model, and audit its file under the policy of the request.
+
+    Raises:
+        RemedyError: as ``prepare_private``.
+        TreewardenError: the table cannot be read record by record, or no audit of the file is possible.
+    """
+    training = prepare_private(request, subject, private_request)
     with step("training a private tree"):
-        pipeline.fit(inputs, values)
-    data = converted(open_fitted(pipeline, target=name).model, target or "pmml")
+        training.pipeline.fit(training.inputs, training.values)
+    model = open_fitted(training.pipeline, target=training.target).model
+    data = converted(model, target or "pmml")
     file = ModelBytes(data, model_name(request.model))
     with step("auditing the private tree as its file"):
-        done = audit_file(replace(request, model=file, policy=subject.pack))
+        done = audit_file(replace(training.request, model=file, policy=subject.pack))
     said = (
         f"A private tree with {2**DEPTH} leaves was trained. It spent epsilon = "
         f"{private_request.epsilon:g}; another run spends it again"
@@ -288,6 +315,55 @@ def private_file(
     if done.decision.verdict is not PolicyVerdict.PASS:
         return GrownFile(None, f"{said}. Its file does not pass ({done.decision.verdict.name}).")
     return GrownFile(data, f"{said}. Its file passes.")
+
+
+def unbounded_columns(
+    features: Sequence[Feature], private_request: PrivateTreeRequest
+) -> list[str]:
+    """Return the numeric columns whose bounds are not known."""
+    names = (feature.name for feature in features if feature.numeric)
+    return [name for name in names if name not in private_request.bounds]
+
+
+def _check_public(features: Sequence[Feature], private_request: PrivateTreeRequest) -> None:
+    """Check that what a private tree must not read from the table is known of all columns.
+
+    Raises:
+        RemedyError: bounds or values of some are not, or bounds are of columns that the model does not test.
+    """
+    numbers = [feature.name for feature in features if feature.numeric]
+    unbounded = unbounded_columns(features, private_request)
+    if unbounded:
+        added = " ".join(f"--bound {shlex.quote(f'{name}=LOW:HIGH')}" for name in unbounded)
+        raise RemedyError(
+            "--private",
+            f"{_columns(unbounded)} public bounds; add {added}, each known without the table",
+        )
+    unlisted = [feature.name for feature in features if not feature.numeric and not feature.values]
+    if unlisted:
+        raise RemedyError(
+            "--private",
+            f"{_columns(unlisted)} a public list of values, which the file lacks and a private tree must not read "
+            "from the table; train it in Python (treewarden.learn.PrivateTreeClassifier)",
+        )
+    strange = [name for name in private_request.bounds if name not in numbers]
+    if strange:
+        raise RemedyError(
+            "--bound",
+            f"the model has no numeric {'column' if len(strange) == 1 else 'columns'} {_quoted(strange)}; its "
+            f"numeric columns are {_quoted(numbers) or 'none'}",
+        )
+
+
+def _quoted(names: Sequence[str]) -> str:
+    return ", ".join(map(repr, names))
+
+
+def _columns(names: Sequence[str]) -> str:
+    """Return named columns as what a sentence is about, with its verb."""
+    if len(names) == 1:
+        return f"column {names[0]!r} needs"
+    return f"columns {_quoted(names)} need"
 
 
 LEAST_PEOPLE = 10
@@ -325,26 +401,8 @@ def _private_pipeline(
     numbers: Sequence[str],
     private_request: PrivateTreeRequest,
 ) -> Pipeline:
-    """Return the steps from the table's columns to a private tree; no record has a part in their settings.
-
-    Raises:
-        RemedyError: the bounds of a numeric column, or the values of another, are not known.
-    """
+    """Return the steps from the table's columns to a private tree; no record has a part in their settings."""
     words = [feature for feature in features if feature.name not in numbers]
-    for number in numbers:
-        if number not in private_request.bounds:
-            problem = (
-                f"column {number!r} needs public bounds; add --bound {number}=LOW:HIGH, known without "
-                "the table"
-            )
-            raise RemedyError("--private", problem)
-    for feature in words:
-        if not feature.values:
-            problem = (
-                f"the file does not list the values of {feature.name!r}, and a private tree must not "
-                "read them from the table"
-            )
-            raise RemedyError("--private", problem)
     parts: list[Any] = [("numbers", "passthrough", list(numbers))] if numbers else []
     if words:
         encoder = OrdinalEncoder(

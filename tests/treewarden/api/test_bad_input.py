@@ -83,6 +83,8 @@ LEVELS = FRAME.set_axis(pd.MultiIndex.from_product([["a"], FRAME.columns]), axis
         (FITTED, FRAME, {"jobs": "two"}, "jobs: 'two': give a whole number, not str"),
         (FITTED, FRAME, {"solver": "cplex"}, "solver: 'cplex': choose one of auto"),
         (FITTED, FRAME, {"leef": "labels"}, "leef: is not an argument; did you mean leaf"),
+        (FITTED, FRAME, {"polcy": "strict"}, r"polcy: is not an argument; did you mean policy\?"),
+        (FITTED, FRAME, {"zzz": 1}, "zzz: is not an argument; use model, data, sensitive"),
         (FITTED, FRAME, {"progress": 5}, "progress: give True or a function that takes one text"),
         (FITTED, FRAME, {"qi": []}, "qi: names no column"),
         (FITTED, FRAME, {"qi": [b"age"]}, "qi: give names of columns, not bytes"),
