@@ -62,13 +62,13 @@ class VerdictError(TreewardenError):
 
 
 class UnknownArgumentError(ArgumentError):
-    """A keyword argument that a function does not have; ``known`` are those that it was looked for in."""
+    """A keyword argument that a function does not have; ``arguments`` are those that it was looked for in."""
 
-    def __init__(self, name: str, known: Sequence[str]) -> None:
-        near = get_close_matches(name, known, n=1)
-        hint = f"; did you mean {near[0]}?" if near else f"; use {', '.join(known)}"
+    def __init__(self, name: str, arguments: Sequence[str]) -> None:
+        near = get_close_matches(name, arguments, n=1)
+        hint = f"; did you mean {near[0]}?" if near else f"; use {', '.join(arguments)}"
         super().__init__(name, f"is not an argument{hint}")
-        self.known = tuple(known)
+        self.known = tuple(arguments)
 
     def of_function(self, function: Callable[..., Any]) -> UnknownArgumentError:
         """Return the same for a function that has arguments of its own before those that were looked through."""
