@@ -110,6 +110,9 @@ TAXONOMY_LEVELS = _limit("TAXONOMY_LEVELS", 100)
 FIRST_MOMENT = (1980, 1, 1, 0, 0, 0)
 
 
+COPY_AGAIN = (
+    "the file may be cut off: copy it again, or save the model again with the program that wrote it"
+)
 DAMAGED = (
     zipfile.BadZipFile,
     zlib.error,
@@ -169,7 +172,7 @@ def entries(data: bytes, source: str) -> dict[str, bytes]:
             _check(members, source)
             return {info.filename: archive.read(info) for info in members}
     except DAMAGED as error:
-        raise TreeFormatError(source, f"a damaged zip archive ({error})") from error
+        raise TreeFormatError(source, f"a damaged zip archive ({error}); {COPY_AGAIN}") from error
 
 
 def _check(members: list[zipfile.ZipInfo], source: str) -> None:

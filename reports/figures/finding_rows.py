@@ -136,6 +136,9 @@ def _inferred(document: Document) -> LearnedFact:
     )
 
 
+RECORD = " (a record is the class and the columns that the model tests)"
+
+
 def _rebuilt(document: Document) -> Iterator[LearnedFact]:
     """Yield whose whole records follow from the file alone, where there are some."""
     rebuilt = document.readings.get("records_rebuilt")
@@ -144,7 +147,11 @@ def _rebuilt(document: Document) -> Iterator[LearnedFact]:
         words = _verb(people, "have a record that follows completely from the file alone")
         domain = document.rebuilt_domain.rstrip(".")
         more = f". {domain}" if domain else ""
-        yield LearnedFact(_of_all(document, people), f"{words}{more}")
+        linked = document.readings.get("rebuilt_linkable")
+        unique = None if linked is None or linked.reason else linked.high
+        if unique is not None and not _number(unique):
+            more = f"; none of these records is unique, so none singles out a person{more}"
+        yield LearnedFact(_of_all(document, people), f"{words}{RECORD}{more}")
 
 
 def _learned_numbers(document: Document) -> Iterator[LearnedFact]:

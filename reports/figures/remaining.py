@@ -384,6 +384,10 @@ def _level(level: Level) -> tuple[Cell, ...]:
     return Cell(level.name), *(Cell(each.text, note=each.reason) for each in read)
 
 
+ALL_DECIDED = "Every check of the policy that applies to this model was decided."
+OPEN_BESIDE = " What is called not decided below is limited by no check of it."
+
+
 def not_examined(document: Document) -> Iterator[Block]:
     """Yield what no verdict covers: clauses not judged, readings not taken, and the limits of the method."""
     if document.not_judged:
@@ -396,7 +400,7 @@ def not_examined(document: Document) -> Iterator[Block]:
         rows = tuple((Cell(finding.clause), Cell(_why_open(finding))) for finding in open_)
         yield ReportTable("Checks that could not be decided", ("Check", "Why"), rows, (30, 70))
     else:
-        yield Paragraph("Every check that applies was decided.")
+        yield Paragraph(ALL_DECIDED + (OPEN_BESIDE if _is_open_beside(document) else ""))
     yield from assumed_blocks(document)
     more = tuple(_left_open(document))
     if more:
@@ -415,6 +419,13 @@ def assumed_blocks(document: Document) -> Iterator[Block]:
 def _why_open(finding: Finding) -> str:
     """Return why a clause is open: the reason where there is no reading, else that its range spans the limit."""
     return sentence(finding.value.reason) if finding.value.reason else finding.message
+
+
+def _is_open_beside(document: Document) -> bool:
+    """Return whether something that no check limits is called not decided below."""
+    rebuilt = document.readings.get("records_rebuilt")
+    is_searched = document.worlds is not None and bool(document.worlds.not_decided)
+    return is_searched or (rebuilt is not None and rebuilt.low is None)
 
 
 def _left_open(document: Document) -> Iterator[str]:

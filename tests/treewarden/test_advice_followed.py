@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
+import sys
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
+from click import UsageError
 
 from tests.kit import places
 from tests.kit.run import run_command
+from treewarden.commands._reporting import OutputRequest, reporting
 from treewarden.jobs.next_steps import train_again_step
 from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.files.convert import converted
@@ -142,3 +147,36 @@ def test_what_came_of_a_repair_is_said_once(folder):
     output = run_command(*asked, "--to", "pmml", "-o", folder / "out.pmml").output
     assert " ".join(output.split()).count("No change that was tried passes. Nearest") == 1
     assert output.rstrip().endswith("out.pmml is not written: No change that was tried passes.")
+
+
+def test_a_file_that_is_cut_off_says_so(tmp_path):
+    cut = tmp_path / "cut.skops"
+    cut.write_bytes(b"PK\x03\x04" + b"x" * 200)
+    said = run_command("inspect", cut).output
+    assert "the file may be cut off: copy it again, or save the model again" in " ".join(
+        said.split()
+    )
+
+
+def test_a_page_is_not_printed_on_a_terminal(monkeypatch):
+    monkeypatch.setattr(sys, "stdout", SimpleNamespace(isatty=lambda: True))
+    with pytest.raises(UsageError, match="give it a file: --format html=audit.html"):
+        reporting("audit", [OutputRequest("html")], None)
+    assert reporting("audit", [OutputRequest("html", "-")], None).on_stdout == "html"
+
+
+def test_a_signed_page_does_not_call_decided_what_it_calls_not_decided(folder):
+    policy = folder / "many.toml"
+    policy.write_text(
+        'name = "m"\nversion = "1"\ntitle = "m"\n[[check]]\nid = "certain"\n'
+        'measure = "certain_disclosure"\nrule = "at_most"\nlimit = 1000\n'
+    )
+    more = ("--policy", policy, "--format", "compliance")
+    page = audited(folder, "model.json", "ill", "people.csv", *more)
+    assert page.exit_code == 0, page.output
+    text = " ".join(re.sub("<[^>]+>", " ", page.output).split())
+    _, _, below = text.partition(
+        "Every check of the policy that applies to this model was decided."
+    )
+    assert below.startswith(" What is called not decided below is limited by no check of it.")
+    assert "Whole records that the file alone proves: not decided." in below

@@ -47,6 +47,7 @@ def domain_file(tmp_path):
 def test_a_file_that_is_its_table_says_so(forest_file, domain_file):
     text = run(forest_file, "--domain", domain_file).stdout
     assert "the file alone proves values of 6 of 6 people" in text
+    assert "a record here is what the model predicts and the columns that it tests" in text
     assert "only one table is consistent with the file" in text
 
 

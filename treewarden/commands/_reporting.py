@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -213,6 +214,16 @@ def reporting(
         raise click.UsageError(
             f"{on_stdout[0]} is not text; give it a file: --format {on_stdout[0]}=FILE"
         )
+    if (
+        on_stdout
+        and renderer(on_stdout[0]).suffix.endswith("html")
+        and _is_on_terminal(output_requests)
+    ):
+        form = on_stdout[0]
+        raise click.UsageError(
+            f"{form} is a page for a browser; give it a file: --format {form}={name}.html, or print it: "
+            f"--format {form}=-"
+        )
     if is_gate:
         for each in (*output_requests, *map(OutputRequest, on_stdout)):
             _gate_renderer(each.form)
@@ -225,6 +236,11 @@ def reporting(
     for path, form in targets:
         check_ending(path, f"a report in the form {form}", _endings(form))
     return Reporting(targets, on_stdout[0] if on_stdout else None, is_redacted, is_verbose)
+
+
+def _is_on_terminal(output_requests: Iterable[OutputRequest]) -> bool:
+    """Return whether what names no file would be printed where somebody reads."""
+    return sys.stdout.isatty() and all(each.file != STDOUT for each in output_requests)
 
 
 MORE_ENDINGS = {"html": (".htm",), "sarif": (".json",), "text": (".md",)}

@@ -338,6 +338,10 @@ def _wrapped(name: str, text: str) -> list[str]:
 LARGEST_SAID = 10**6
 """Larger numbers of tables are said by their powers of ten."""
 MOST_COLUMNS = 4
+RECORD = (
+    "a record here is what the model predicts and the columns that it tests, without a name: that leaves publish "
+    "counts of classes is enough to prove its class"
+)
 
 
 def rebuilt_lines(rebuilt: Mapping[str, Any]) -> Iterator[str]:
@@ -358,6 +362,7 @@ def rebuilt_lines(rebuilt: Mapping[str, Any]) -> Iterator[str]:
     values = f" ({', '.join(by_column)})" if by_column else ""
     whole = counted(rebuilt["whole_records"], "complete record", "complete records")
     yield f"the file alone proves values of {records}{values}, and {whole}"
+    yield RECORD
     if rebuilt["domain"] is not None:
         yield f"the public domain was {rebuilt['domain']['words']}"
     if rebuilt["tables"] is not None:
