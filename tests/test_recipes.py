@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import os
 import random
 import re
@@ -16,6 +17,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from tests.kit import places
@@ -24,6 +26,8 @@ from treewarden.ppdm_models.files.load import read_model
 from treewarden.ppdm_models.tables.matching import matched
 from treewarden.ppdm_models.tables.predict import labels, predict
 from treewarden.ppdm_models.tables.read_table import read_table
+from treewarden.ppdm_models.tree.ensemble import trees_of
+from treewarden.ppdm_models.tree.predicate import features_of
 from treewarden.ppdm_models.tree.tree import Task
 
 BLOCK = re.compile(r"^## (?P<title>.+?)\n(?P<text>.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
@@ -165,6 +169,27 @@ def test_the_published_file_of_a_harmless_model_passes(page, title, text, tmp_pa
     carry_out(run, tmp_path)
     outcome = follow(typed, tmp_path)[1]
     assert outcome.exit_code == 0, outcome.output
+
+
+@pytest.mark.tools
+@pytest.mark.parametrize("title", ["randomForest", "ranger", "party", "partykit"])
+def test_levels_of_a_factor_that_no_tree_tests_are_not_in_the_file(title, tmp_path):
+    text = next(case.values[2] for case in recipes() if case.values[:2] == ("r", title))
+    code = next(found["code"] for found in FENCE.finditer(text) if found["kind"] == "r")
+    write_harmless_loans(tmp_path, (0, 500, 1500))
+    table = pd.read_csv(tmp_path / "loans.csv").assign(country=["Here", "There"] * 2000)
+    table.to_csv(tmp_path / "loans.csv", index=False)
+    few = code.replace("maxnodes = 8", "maxnodes = 2").replace("max.depth = 3", "max.depth = 1")
+    run, lacks = command("r", title, few, tmp_path)
+    if lacks:
+        pytest.skip(f"{lacks} is not installed")
+    carry_out(run, tmp_path)
+    model = read_model(tmp_path / "model.json")
+    tests = [node.test for tree in trees_of(model) for node in tree.nodes]
+    assert "country" not in {name for test in tests for name in features_of(test)}
+    asked = ("--data", str(tmp_path / "loans.csv"), "--sensitive", "default", "--format", "json")
+    outcome = run_command("audit", str(tmp_path / "model.json"), *asked, "--no-worlds")
+    assert json.loads(outcome.stdout)["readings"]["side_leaks[kind=people]"]["high"] == 0
 
 
 @pytest.mark.tools

@@ -21,6 +21,7 @@ from treewarden.audit.consistent_tables.proofs.bounds import closed_form, spread
 from treewarden.audit.consistent_tables.result import (
     ALL_TIERS,
     DECIDED,
+    IN_DOUBT,
     MOST_WITNESSES,
     OUT_OF_TIME,
     Consistency,
@@ -259,10 +260,6 @@ def _counted(
 TABLES_ONLY = Tiers(propagate=False, solver=False, posterior=False)
 WITHOUT_LINES = Tiers(lines=False)
 """What these prove of rows that are known, they have proved by then."""
-IN_DOUBT = (
-    "some candidate splits were left out, so a table that is consistent with the others "
-    "may contradict them"
-)
 NOT_COUNTED = Undetermined(f"{IN_DOUBT}: tables cannot be counted")
 
 

@@ -26,6 +26,11 @@ from treewarden.audit.reading import Reading, Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, IndexArray, IntArray
 
 OUT_OF_TIME = "the time was used up"
+IN_DOUBT = (
+    "some candidate splits were left out, so a table that is consistent with the others "
+    "may contradict them"
+)
+"""Why something stays open however long tables are searched for."""
 SAMPLING_STOPPED = "not estimated"
 """How the reason begins where the sampler gave up."""
 """How it is said that time was what was lacking: a larger budget may decide more."""
@@ -122,8 +127,13 @@ class ConsistentTables(Bounds[IntArray]):
 
     @property
     def is_out_of_time(self) -> bool:
-        """Whether something was left since the budget was used up, and not for any other reason alone."""
-        return any(OUT_OF_TIME in each for each in self.left)
+        """Whether something was left since the budget was used up, so that a larger one may decide it."""
+        return any(OUT_OF_TIME in each for each in self.left) and not self.is_in_doubt
+
+    @property
+    def is_in_doubt(self) -> bool:
+        """Whether something was left since facts were left out, which no time makes up for."""
+        return IN_DOUBT in self.left
 
     @property
     def excluded(self) -> BoolArray:

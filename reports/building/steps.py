@@ -113,6 +113,11 @@ OTHER_TABLES = (
     "Change the tables that are published with the model: withhold the cell and a second one of the same total, merge "
     "the cell with another, or publish a coarser table"
 )
+NOT_FOLLOWED = (
+    "More time does not help: the file says more of how splits were chosen than treewarden can "
+    "follow."
+)
+LONG_ENOUGH = "Still not decided with more time."
 TRIES = "it tries several changes, audits every changed model, and shows the cost in accuracy."
 SETTINGS = "min_samples_leaf, min_data_in_leaf, min_child_weight"
 SETTINGS_OF = {
@@ -192,6 +197,14 @@ def another_training(model: Model) -> str:
         return larger
     settings = FROM_ALL.get(model.format, FROM_ALL_USUALLY)
     return f"on all records ({settings}) and {larger}"
+
+
+def train_again_step(model: Model) -> str:
+    """Return how another model may pass, by the names that its library has for what it is trained on and with."""
+    step = f"Train a new model {another_training(model)}, or with fewer columns, and audit it."
+    if model.format in SETTINGS_OF or model.format == R_FORESTS:
+        return step
+    return f"{step} In Python, treewarden.search tries settings and audits each (docs/search.md)."
 
 
 def _stumps(names: SettingNames) -> str:

@@ -6,19 +6,25 @@ import json
 import re
 import shlex
 import sys
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pandas as pd
 import pytest
 from click import UsageError
 
+import treewarden as tw
 from tests.kit import places
 from tests.kit.run import run_command
+from treewarden.audit.consistent_tables.result import IN_DOUBT, OUT_OF_TIME
+from treewarden.audit.options import AuditOptions
 from treewarden.commands._reporting import OutputRequest, reporting
-from treewarden.jobs.next_steps import train_again_step
+from treewarden.jobs.audit_request import Request
+from treewarden.jobs.next_steps import _past_time
 from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.files.convert import converted
 from treewarden.ppdm_models.files.load import load_model, read_model
+from treewarden.reports.building.steps import train_again_step
 
 SHARES = ((2 / 5, 3 / 5), (0.5, 0.5), (0.5, 0.5))
 GBM = places.DATA / "gbm_people"
@@ -180,3 +186,24 @@ def test_a_signed_page_does_not_call_decided_what_it_calls_not_decided(folder):
     )
     assert below.startswith(" What is called not decided below is limited by no check of it.")
     assert "Whole records that the file alone proves: not decided." in below
+
+
+def test_more_time_is_named_only_where_it_may_decide(folder):
+    """A tree of which some splits cannot be followed stays open, however long tables are searched for."""
+    sklearn_tree = pytest.importorskip("sklearn.tree")
+    table = pd.read_csv(folder / "people.csv")
+    model = sklearn_tree.DecisionTreeClassifier(max_depth=1).fit(table[["age"]], table["ill"])
+    worlds = tw.audit(model, table, sensitive="ill")._audit.full.evidence.worlds
+    assert replace(worlds, left=(OUT_OF_TIME,)).is_out_of_time
+    assert not replace(worlds, left=(IN_DOUBT, OUT_OF_TIME)).is_out_of_time
+    request = Request(folder / "model.json", folder / "people.csv", AuditOptions(sensitive="ill"))
+    evidence = SimpleNamespace(model=read_model(folder / "model.json"))
+    first = _past_time(request, evidence, is_in_doubt=False)
+    assert "--worlds-budget 200" in first.command
+    more = replace(request, options=AuditOptions(sensitive="ill", worlds_budget=200.0))
+    again = _past_time(more, evidence, is_in_doubt=False)
+    assert "Treat the check as failed" in again.text
+    assert not again.command
+    doubtful = _past_time(request, evidence, is_in_doubt=True)
+    assert doubtful.text.startswith("More time does not help")
+    assert doubtful.command.startswith("treewarden convert")

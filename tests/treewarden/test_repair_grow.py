@@ -15,13 +15,13 @@ from tests.kit.run import run_command
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.progress import silent
 from treewarden.jobs.audit_request import Request
-from treewarden.jobs.next_steps import train_again_step
 from treewarden.jobs.read_inputs import read_subject
 from treewarden.learn.replacement_trees import grown_file
 from treewarden.ppdm_models.errors import RemedyError
 from treewarden.ppdm_models.files.convert import converted
 from treewarden.ppdm_models.files.fitted import open_fitted
 from treewarden.ppdm_models.files.load import open_model
+from treewarden.reports.building.steps import train_again_step
 from treewarden.reports.document.document import Document
 from treewarden.reports.document.packing import unpack
 from treewarden.reports.figures.curve import curve_of

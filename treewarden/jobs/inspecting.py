@@ -338,10 +338,7 @@ def _wrapped(name: str, text: str) -> list[str]:
 LARGEST_SAID = 10**6
 """Larger numbers of tables are said by their powers of ten."""
 MOST_COLUMNS = 4
-RECORD = (
-    "a record here is what the model predicts and the columns that it tests, without a name: that leaves publish "
-    "counts of classes is enough to prove its class"
-)
+RECORD = "a record here is what the model predicts and the columns that it tests, without a name"
 
 
 def rebuilt_lines(rebuilt: Mapping[str, Any]) -> Iterator[str]:

@@ -22,20 +22,20 @@ from treewarden.jobs.auditing import JudgedAudit
 from treewarden.policies.verdict import NEW_MODEL, FindingKind, PolicyVerdict
 from treewarden.ppdm_models.files.load import WRITTEN_SUFFIXES, formats
 from treewarden.ppdm_models.tables.counting.addresses import TableAddress
-from treewarden.ppdm_models.tree.ensemble import Ensemble, Model, claims_privacy
+from treewarden.ppdm_models.tree.ensemble import Ensemble, claims_privacy
 from treewarden.ppdm_models.tree.side_channels import Leak, kinds_of
 from treewarden.ppdm_models.tree.tree import Tree
 from treewarden.reports.building.steps import (
+    LONG_ENOUGH,
+    NOT_FOLLOWED,
     OF_TABLES,
     OTHER_TABLES,
-    R_FORESTS,
-    SETTINGS_OF,
     WRITTEN,
-    another_training,
     files_step,
     lacks_target,
     repair_steps,
     repair_target,
+    train_again_step,
 )
 from treewarden.reports.building.story import (
     NAME_CRITERION,
@@ -339,7 +339,11 @@ def _after_doubt(request: Request, done: JudgedAudit) -> Iterator[NextStep]:
         without = _without_variances(request, evidence)
         if not without and any(finding.requirement.measure == "p_percent" for finding in failing):
             without = [NextStep(OF_LINKED)] if isinstance(evidence.model, Ensemble) else []
-        yield from without or steps or ([_with_more_told(request, evidence)] if is_between else [])
+        steps = without or steps
+        if is_between and not steps:
+            is_in_doubt = isinstance(worlds, ConsistentTables) and worlds.is_in_doubt
+            steps = [_past_time(request, evidence, is_in_doubt=is_in_doubt)]
+        yield from steps
 
 
 def _without_variances(request: Request, evidence: Evidence) -> list[NextStep]:
@@ -356,12 +360,21 @@ def _without_variances(request: Request, evidence: Evidence) -> list[NextStep]:
     return [NextStep(remove, command) if command else NextStep(alone)]
 
 
-def _with_more_told(request: Request, evidence: Evidence) -> NextStep:
-    """Return what to do where the limit of a check lies between what is proved and what a table was found with."""
+def _past_time(request: Request, evidence: Evidence, *, is_in_doubt: bool) -> NextStep:
+    """Return what to do where the limit of a check lies between what is proved and what a table was found with.
+
+    More time is named once, and never where facts that ``is_in_doubt`` left out would stay open.
+    """
     options = request.options
     if is_criterion_open(evidence):
         named = replace(request, options=replace(options, split=SplitLevel.GINI))
         return NextStep(f"{NAME_CRITERION}:", audit_command(named))
+    if is_in_doubt or options.worlds_budget > DEFAULT.worlds_budget:
+        why = NOT_FOLLOWED if is_in_doubt else LONG_ENOUGH
+        convert = "" if evidence.model.format in WRITTEN else convert_command(request, "pmml")
+        if convert and is_in_doubt:
+            return NextStep(f"{why} Write the tree alone, and audit that file instead:", convert)
+        return NextStep(f"{why} Treat the check as failed: repair the model, or train another one.")
     budget = max(options.worlds_budget, DEFAULT.worlds_budget) * MORE_BUDGET
     more = replace(options, worlds_budget=budget)
     return NextStep(
@@ -482,14 +495,6 @@ def repair_next_steps(
     if written:
         steps.append(NextStep(f"Read the full report: {', '.join(map(str, written))}"))
     return tuple(steps)
-
-
-def train_again_step(model: Model) -> str:
-    """Return how another model may pass, by the names that its library has for what it is trained on and with."""
-    step = f"Train a new model {another_training(model)}, or with fewer columns, and audit it."
-    if model.format in SETTINGS_OF or model.format == R_FORESTS:
-        return step
-    return f"{step} In Python, treewarden.search tries settings and audits each (docs/search.md)."
 
 
 def _report(request: Request, written: Sequence[Path], *, is_pass: bool) -> Iterator[NextStep]:
