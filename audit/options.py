@@ -343,6 +343,11 @@ class AuditOptions:
                 raise ValueError(f"withholding_costs: {error}") from None
 
     @property
+    def is_weighed(self) -> bool:
+        """Whether rows of the table stand for several people, or for a part of those of a survey."""
+        return bool(self.weights or self.sampling_weights)
+
+    @property
     def column_of_feature(self) -> dict[str, str]:
         """The column that each feature is which ``columns`` names, by the feature's name in the file."""
         return dict(_pair(entry) for entry in self.columns or ())

@@ -117,6 +117,9 @@ NOT_FOLLOWED = (
     "More time does not help: the file says more of how splits were chosen than treewarden can "
     "follow."
 )
+MORE_TIME = "Give the search more time. If the limit still lies between the ends of the check, treat it as failed:"
+WRITE_ALONE = "Write the tree alone, and audit that file instead:"
+AS_FAILED = "Treat the check as failed: repair the model, or train another one."
 LONG_ENOUGH = "Still not decided with more time."
 TRIES = "it tries several changes, audits every changed model, and shows the cost in accuracy."
 SETTINGS = "min_samples_leaf, min_data_in_leaf, min_child_weight"

@@ -26,10 +26,13 @@ from treewarden.ppdm_models.tree.ensemble import Ensemble, claims_privacy
 from treewarden.ppdm_models.tree.side_channels import Leak, kinds_of
 from treewarden.ppdm_models.tree.tree import Tree
 from treewarden.reports.building.steps import (
+    AS_FAILED,
     LONG_ENOUGH,
+    MORE_TIME,
     NOT_FOLLOWED,
     OF_TABLES,
     OTHER_TABLES,
+    WRITE_ALONE,
     WRITTEN,
     files_step,
     lacks_target,
@@ -171,10 +174,8 @@ def _options(request: Request, left_out: tuple[str, ...] = ()) -> Iterator[str]:
 
 
 def _as_csv(name: str) -> str:
-    if not any(sign in name for sign in ',"\n\r') and name == name.strip():
-        return name
-    doubled = name.replace('"', '""')
-    return f'"{doubled}"'
+    is_plain = not any(sign in name for sign in ',"\n\r') and name == name.strip()
+    return name if is_plain else '"{}"'.format(name.replace('"', '""'))
 
 
 def _free(model: Path, suffix: str, ending: str) -> Path:
@@ -238,11 +239,6 @@ def _after_pass(request: Request, done: JudgedAudit, document: Document) -> Iter
         )
 
 
-def is_weighed(request: Request) -> bool:
-    """Return whether rows of the table stand for several people, or for parts of one: no tree is grown from such."""
-    return bool(request.options.weights or request.options.sampling_weights)
-
-
 def without_secret(request: Request) -> Request:
     """Return a request without a secret of its own, so that another can be named."""
     return replace(request, options=replace(request.options, secret=None, bins=None))
@@ -295,7 +291,7 @@ def _after_fail(request: Request, done: JudgedAudit, command: str) -> Iterator[N
     else:
         yield NextStep(next(iter(repair_steps(evidence, done.decision))))
         grow = repair_command(request, done.subject, is_grown=True)
-        if grow and not is_weighed(request):
+        if grow and not request.options.is_weighed:
             yield NextStep(GROW, grow)
 
 
@@ -373,14 +369,11 @@ def _past_time(request: Request, evidence: Evidence, *, is_in_doubt: bool) -> Ne
         why = NOT_FOLLOWED if is_in_doubt else LONG_ENOUGH
         convert = "" if evidence.model.format in WRITTEN else convert_command(request, "pmml")
         if convert and is_in_doubt:
-            return NextStep(f"{why} Write the tree alone, and audit that file instead:", convert)
-        return NextStep(f"{why} Treat the check as failed: repair the model, or train another one.")
+            return NextStep(f"{why} {WRITE_ALONE}", convert)
+        return NextStep(f"{why} {AS_FAILED}")
     budget = max(options.worlds_budget, DEFAULT.worlds_budget) * MORE_BUDGET
-    more = replace(options, worlds_budget=budget)
-    return NextStep(
-        "Give the search more time. If the limit still lies between the ends of the check, treat it as failed:",
-        audit_command(replace(request, options=more)),
-    )
+    again = audit_command(replace(request, options=replace(options, worlds_budget=budget)))
+    return NextStep(MORE_TIME, again)
 
 
 def _without_the_rest(request: Request, evidence: Evidence) -> NextStep:
@@ -485,7 +478,7 @@ def repair_next_steps(
         steps = [NextStep(f"Repair it with {_its_table(subject.tree.target)}:", again)]
     else:
         listing = repair_command(request, subject, is_list=True)
-        has_no_grow = has_grown or is_weighed(request)
+        has_no_grow = has_grown or request.options.is_weighed
         grow = "" if has_no_grow else repair_command(request, subject, is_grown=True)
         steps = [
             *([NextStep(GROW, grow)] if grow else []),
