@@ -259,7 +259,6 @@ class QuestionNodes:
         return self.sizes[node]
 
 
-MOST_FIRST_BRANCHES = 10_000
 FIRST_UNITS = 5.0
 PORTION_UNITS = 0.8
 """Deterministic seconds that a solver may search for the answers of a portion."""
@@ -271,9 +270,9 @@ MOST_WORK = 4.0
 TOGETHER_CELLS = 50
 """Cells that are asked about at once, both ways."""
 EFFORTS = (
-    QuestionEffort(2, 10, 30, 0.1, 4),
-    QuestionEffort(4, 30, 100, 0.5, 4),
-    QuestionEffort(10_000, 60, 400, 3.0),
+    QuestionEffort(2, 10, 0.1, 4),
+    QuestionEffort(4, 30, 0.5, 4),
+    QuestionEffort(10_000, 60, 3.0),
 )
 """The first passes are short, so that a hard question does not hold up easy ones. In the last one all are about the
 whole tree, and what the first finds out helps the others."""
@@ -376,19 +375,13 @@ def first_world(asker: Asker) -> None:
     answer = scope.least(cell, 1, 2**60, clock.share(FIRST_PROGRAM_SHARE))
     if answer.bound is None:
         raise ContradictionError(*answer.says)
-    points = [] if answer.point is None else [np.rint(answer.point).astype(np.int64)]
+    points = [] if answer.point is None else [answer.point]
     anything = int(bounds.high[cell]) + 1
-    whole = scope.integer_point(
-        cell, 1, anything, clock.share(FIRST_TABLE_SHARE), MOST_FIRST_BRANCHES
-    )
-    points += [] if whole is None else [whole]
-    if whole is None:
-        exact = cpsat.ask(scope, [(cell, 1, anything)], clock.share(FIRST_TABLE_SHARE), FIRST_UNITS)
-        if exact is not None and exact.point is None:
-            raise ContradictionError(*exact.says)
-        if exact is not None and exact.point is not None:
-            points.append(np.rint(exact.point).astype(np.int64))
-    for point in points:
+    exact = cpsat.ask(scope, [(cell, 1, anything)], clock.share(FIRST_TABLE_SHARE), FIRST_UNITS)
+    if exact is not None and exact.point is None:
+        raise ContradictionError(*exact.says)
+    points += [] if exact is None or exact.point is None else [exact.point]
+    for point in (np.rint(each).astype(np.int64) for each in points):
         if (point >= 0).all() and first_broken(facts, point) is None:
             asker.pool.add(point[None])
             return

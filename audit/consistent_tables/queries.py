@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -17,7 +17,6 @@ from treewarden.audit.consistent_tables.proofs.relax import (
     LearnedCuts,
     RelaxationBound,
     Scope,
-    branch_and_bound,
     needed,
 )
 from treewarden.audit.consistent_tables.witnesses.one_swap_search import swap_stuck
@@ -30,7 +29,6 @@ from treewarden.audit.consistent_tables.witnesses.witness_pool import (
 from treewarden.audit.progress import Clock
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray
 
-Way = Callable[[Scope, "CellQuestion", "QuestionEffort"], RelaxationBound | None]
 LARGEST_SCOPE_CELLS = 60_000
 WHOLE = 1e-6
 CHECKED_EVERY = 1000
@@ -102,14 +100,13 @@ def is_large(facts: Facts, node: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class QuestionEffort:
-    """How far one question is followed: nodes upwards, rounds of cuts, branches, and CP-SAT's deterministic seconds.
+    """How far one question is followed: nodes upwards, rounds of cuts, and CP-SAT's deterministic seconds.
 
     ``fewest`` portions of such questions are put side by side at first: see ``decide.QuestionQueue``.
     """
 
     levels: int
     rounds: int
-    branches: int
     units: float
     fewest: int = 1
 
@@ -230,7 +227,7 @@ class Asker:
             left = [question for question in left if not _is_short(question, point)]
             if len(left) == before:
                 break
-        effort = QuestionEffort(1, LINE_ROUNDS, 0, 0.0)
+        effort = QuestionEffort(1, LINE_ROUNDS, 0.0)
         while left and not self.clock.is_over:
             question = left.pop(0)
             answer = self._by_lines(scope, question, effort)
@@ -255,42 +252,31 @@ class Asker:
 
     def _settle_below(self, scope: Scope, question: CellQuestion, effort: QuestionEffort) -> bool:
         """Return whether the question was settled with the rows below one node."""
-        for way in self._ways():
-            if self.clock.is_over:
-                return False
-            state = self._take(scope, question, way(scope, question, effort))
+        for answer in self._answers(scope, question, effort):
+            state = self._take(scope, question, answer)
             if state is QuestionState.ALLOWED:
                 self.allowed.add((scope.node, question))
             if state is not QuestionState.OPEN:
                 return state is QuestionState.SETTLED
         return False
 
-    def _ways(self) -> tuple[Way, ...]:
-        """Return the solvers to ask, the quickest first: with two classes rows are nearly linear."""
-        if self.facts.classes > 2:
-            return (self._by_cpsat, self._by_lines)
-        return (self._by_lines, self._by_integers, self._by_branches, self._by_cpsat)
+    def _answers(
+        self, scope: Scope, question: CellQuestion, effort: QuestionEffort
+    ) -> Iterator[RelaxationBound | None]:
+        """Yield what both solvers answer. With two classes rows are nearly linear: then an exact proof comes first."""
+        found = cpsat.ask(scope, [question.parts], self.clock, effort.units)
+        is_exact_first = self.facts.classes == 2 and (found is None or found.point is None)
+        if not is_exact_first:
+            yield found
+        if not self.clock.is_over:
+            yield self._by_lines(scope, question, effort)
+        if is_exact_first:
+            yield found
 
     def _by_lines(
         self, scope: Scope, question: CellQuestion, effort: QuestionEffort
     ) -> RelaxationBound | None:
         return scope.least(*question.parts, self.clock, rounds=effort.rounds)
-
-    def _by_integers(
-        self, scope: Scope, question: CellQuestion, effort: QuestionEffort
-    ) -> RelaxationBound | None:
-        point = scope.integer_point(*question.parts, self.clock, effort.branches)
-        return None if point is None else RelaxationBound(NOTHING, point.astype(np.float64))
-
-    def _by_branches(
-        self, scope: Scope, question: CellQuestion, effort: QuestionEffort
-    ) -> RelaxationBound | None:
-        return branch_and_bound(scope, *question.parts, self.clock, effort.branches)
-
-    def _by_cpsat(
-        self, scope: Scope, question: CellQuestion, effort: QuestionEffort
-    ) -> RelaxationBound | None:
-        return cpsat.ask(scope, [question.parts], self.clock, effort.units)
 
     def _take(
         self, scope: Scope, question: CellQuestion, answer: RelaxationBound | None

@@ -150,7 +150,7 @@ def _look_around(run: ReasoningState, cells: BoolArray) -> None:
 # Narrows the gap between proved and witnessed bounds of the most disclosed profiles, until the worst one is known.
 
 MOST_QUESTIONS = 60
-EFFORT = QuestionEffort(10_000, 30, 100, 1.0)
+EFFORT = QuestionEffort(10_000, 30, 1.0)
 
 
 def sharpen(asking: QuestionQueue) -> None:

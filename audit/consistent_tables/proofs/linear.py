@@ -12,20 +12,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import Bounds as Box
-from scipy.optimize import LinearConstraint, linprog, milp
+from scipy.optimize import linprog
 from scipy.sparse import csr_matrix, hstack, vstack
 
-from treewarden.audit.consistent_tables.facts.facts import SPLIT
 from treewarden.audit.consistent_tables.proofs.rows import CellRow
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray
 
 MULTIPLIER = 1 << 24
 LARGEST = 2.0**60
 """Whole-number sums beyond this are left out or computed without machine integers."""
-LARGEST_FOR_BRANCHING = 1000
-"""Beyond this a solver in floating point cannot tell whole sums apart: it finds tables that do not fit, and says so on
-stdout, where reports go."""
 NO_LIMIT = 1 << 61
 
 
@@ -187,28 +182,6 @@ class IntegerProgram:
             duals[upper] += result.ineqlin.marginals[:size]
             duals[lower] -= result.ineqlin.marginals[size:]
         return "optimal", self.table(result.x), duals
-
-    def integers(self, seconds: float, branches: int) -> IntArray | None:
-        """Return some table of whole numbers that obeys the rows, or None after so many branches or seconds."""
-        if not len(self.free):
-            return None if len(self.kept) else self.table(np.zeros(0)).astype(np.int64)
-        if self._has_fine_sums:
-            return None
-        rows = LinearConstraint(self.matrix, *self._sides) if len(self.kept) else ()
-        result = milp(
-            np.zeros(len(self.free)),
-            constraints=rows,
-            bounds=Box(*self.box),
-            integrality=np.ones(len(self.free)),
-            options={"time_limit": max(seconds, 0.01), "node_limit": branches},
-        )
-        return None if result.x is None else self.table(np.rint(result.x)).astype(np.int64)
-
-    @property
-    def _has_fine_sums(self) -> bool:
-        """Whether a fact has weights too large to branch over; cuts only come near what they stand for anyhow."""
-        facts = [i for i, row in enumerate(self.kept) if SPLIT not in self.all.says[row]]
-        return bool(facts) and float(abs(self.whole[facts]).max()) > LARGEST_FOR_BRANCHING
 
     def table(self, x: FloatArray) -> FloatArray:
         """Return the table (S, m) of the free cells' values."""

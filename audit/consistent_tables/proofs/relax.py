@@ -1,4 +1,4 @@
-"""Linear relaxations of the consistent tables below one node, with cutting planes, and branch and bound over them.
+"""Linear relaxations of the consistent tables below one node, with cutting planes.
 
 Rows that a point violates are added until it violates none.
 """
@@ -157,29 +157,6 @@ class Scope:
                 return point
         return None
 
-    def integer_point(
-        self, cell: tuple[int, int], sign: int, target: int, clock: Clock, branches: int
-    ) -> IntArray | None:
-        """Return a table (S, m) of whole numbers with ``sign * cell`` below target that breaks no row in reach."""
-        low, high = self._ends(None)
-        low, high = low.copy(), high.copy()
-        position, klass = cell[0] - self.facts.span(self.node).start, cell[1]
-        if sign > 0:
-            high[position, klass] = min(high[position, klass], target - 1)
-        else:
-            low[position, klass] = max(low[position, klass], 1 - target)
-        if low[position, klass] > high[position, klass]:
-            return None
-        for _ in range(MOST_ROUNDS):
-            if clock.is_over:
-                return None
-            x = IntegerProgram(self.rows, low, high).integers(clock.left, branches)
-            if x is None:
-                return None
-            if not self.extend(x.astype(np.float64)):
-                return x
-        return None
-
     def _ends(self, ends: tuple[IntArray, IntArray] | None) -> tuple[IntArray, IntArray]:
         span = self.facts.span(self.node)
         return ends if ends is not None else (self.bounds.low[span], self.bounds.high[span])
@@ -251,50 +228,3 @@ def _proves(scope: Scope, proof: Proof, says: Sequence[str], clock: Clock) -> bo
 def _only(rows: IntegerRows, says: set[str]) -> IntegerRows:
     """Return the rows of these names, and those that have none."""
     return rows.select([k for k, said in enumerate(rows.says) if not said or said in says])
-
-
-# Branch and bound, for a question that the linear relaxation does not decide: a proof closes every branch.
-
-WHOLE = 1e-6
-
-
-def branch_and_bound(
-    scope: Scope, cell: tuple[int, int], sign: int, target: int, clock: Clock, branches: int
-) -> RelaxationBound | None:
-    """Prove that ``sign * cell`` is at least target below the scope's node, or find a table where it is not.
-
-    Returns an answer with bound = target (proved), or with a whole-number point that breaks no row and proves nothing,
-    as the branches that are left may hold less; None where the branches or the time ran out.
-    """
-    span = scope.facts.span(scope.node)
-    stack = [(scope.bounds.low[span].copy(), scope.bounds.high[span].copy())]
-    says: dict[str, None] = {}
-    for _ in range(branches):
-        if not stack:
-            return RelaxationBound(target, None, tuple(says))
-        if clock.is_over:
-            return None
-        low, high = stack.pop()
-        answer = scope.least(cell, sign, target, clock, (low, high))
-        if answer.bound is None or answer.bound >= target:
-            says.update(dict.fromkeys(answer.says))
-            continue
-        if answer.point is None:
-            return None
-        off = np.abs(answer.point - np.rint(answer.point))
-        if off.max() < WHOLE:
-            return RelaxationBound(NOTHING, np.rint(answer.point))
-        place = np.unravel_index(int(off.argmax()), off.shape)
-        value = float(answer.point[place])
-        stack += _parted(low, high, (int(place[0]), int(place[1])), value)
-    return None
-
-
-def _parted(
-    low: IntArray, high: IntArray, place: tuple[int, int], value: float
-) -> list[tuple[IntArray, IntArray]]:
-    """Return the two boxes on either side of a value that is not whole; the nearer one is taken first."""
-    below, above = high.copy(), low.copy()
-    below[place], above[place] = int(np.floor(value)), int(np.ceil(value))
-    sides = [(low, below), (above, high)]
-    return sides if value - np.floor(value) > 0.5 else sides[::-1]

@@ -78,9 +78,5 @@ def test_what_is_proved_holds_in_every_table(part):
             bound = program.bound((START + cell[0], cell[1]), sign, duals)
             assert bound == np.ceil(least - 1e-6), (seed, cell, sign)
             assert all(sign * int(fitting[cell]) >= bound for fitting in tables), (seed, cell, sign)
-            found = program.integers(5.0, 1000)
-            assert (found is not None) == bool(tables), seed
-            if found is not None:
-                assert any((found == fitting).all() for fitting in tables), seed
             decided += 1
     assert decided > 60
