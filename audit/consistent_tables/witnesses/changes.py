@@ -6,15 +6,16 @@ is a world by itself. All are held against a row of the tree together, as most r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from treewarden.audit.consistent_tables.facts.facts import Facts
+from treewarden.audit.consistent_tables.facts.facts import Facts, Row
 from treewarden.audit.consistent_tables.facts.splits import AttributeSplits, StoppingPlace
 from treewarden.audit.consistent_tables.witnesses.witness_pool import Swap, WitnessPool
 from treewarden.audit.engine.problem import IntegerRow
+from treewarden.audit.facts.rows import Grouping
 from treewarden.audit.progress import Clock
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IntArray
 from treewarden.ppdm_models.tree.tree import Criterion
@@ -78,7 +79,7 @@ def change_many(facts: Facts, pool: WitnessPool, open_cells: BoolArray, clock: C
     draw = np.random.default_rng(0)
     for base in range(min(BASES, len(pool.tables))):
         table = pool.tables[base]
-        checker = _Checker(facts, table)
+        checker = ChangeChecker(facts, table)
         left = PARTNERS
         while left:
             clock.check()
@@ -178,24 +179,28 @@ def _note(pool: WitnessPool, base: int, changes: TableChanges) -> None:
             pool.swaps[position] = (base, swap)
 
 
-class _Checker:
-    """Which changes of a table lead to worlds; what the table has is counted once."""
+class ChangeChecker:
+    """Which changes of a table lead to worlds; what the table has is counted once.
 
-    def __init__(self, facts: Facts, table: IntArray) -> None:
-        self.facts, self.table = facts, table
+    Of one row so many changes that floats cannot tell are counted exactly (``most_exact``): the others may be missing.
+    """
+
+    def __init__(self, facts: Facts, table: IntArray, most_exact: int = MOST_EXACT) -> None:
+        self.facts, self.table, self.most_exact = facts, table, most_exact
         self._counted: dict[int, _SplitCounts] = {}
+        self._lefts: dict[int, IntArray] = {}
         self._cells = 0
 
-    def allowed(self, changes: TableChanges, clock: Clock) -> IntArray:
-        """Return the numbers of the changes that lead to a world; those that floats cannot tell may be missing.
+    def allowed(self, changes: TableChanges, clock: Clock, leaf: int | None = None) -> IntArray:
+        """Return the numbers of the changes that lead to a world; all of them may be in one ``leaf``.
 
         Raises:
             OutOfTimeError: the budget is used up.
         """
-        good = self._places_hold(changes)
+        good = self._places_hold(changes, leaf)
         order = np.argsort(changes.first, kind="stable")
         at = changes.first[order]
-        for split in self._splits():
+        for split in self._above(self.facts.splits, leaf):
             here = order[slice(*np.searchsorted(at, (split.start, split.end)))]
             here = here[good[here]]
             step = max(1, CHUNK_CELLS // max(1, split.size))
@@ -203,19 +208,23 @@ class _Checker:
                 clock.check()
                 some = here[begin : begin + step]
                 good[some] = self._split_holds(split, changes.select(some), clock)
-        self._lines_hold(changes, good, clock)
+        self._lines_hold(changes, good, clock, leaf)
         return np.flatnonzero(good)
 
-    def _splits(self) -> Iterator[AttributeSplits]:
-        for split in self.facts.splits.values():
-            yield from split
+    def _above(self, rows: Mapping[int, Sequence[Row]], leaf: int | None) -> Iterator[Row]:
+        """Yield all rows, or those above a leaf alone."""
+        for node in rows if leaf is None else self.facts.path(leaf):
+            yield from rows.get(node, ())
 
-    def _places_hold(self, changes: TableChanges) -> BoolArray:
+    def _places_hold(self, changes: TableChanges, leaf: int | None) -> BoolArray:
         """Return whether the leaf's own numbers allow each change: there ``other`` becomes ``to``."""
-        good = np.zeros(len(changes), dtype=bool)
+        good: BoolArray = np.asarray(changes.to == changes.other)
+        if good.all():
+            return good  # all of them are swaps
         order = np.argsort(changes.first, kind="stable")
         at = changes.first[order]
-        for place in self.facts.places.values():
+        places = self.facts.places
+        for place in places.values() if leaf is None else (places[leaf],):
             here = order[slice(*np.searchsorted(at, (place.start, place.end)))]
             if len(here):
                 good[here] = self._place_holds(place, changes.other[here], changes.to[here])
@@ -235,6 +244,9 @@ class _Checker:
         self, split: AttributeSplits, changes: TableChanges, clock: Clock
     ) -> BoolArray:
         """Return whether a split's rows allow each change; exact where floats cannot tell."""
+        if split.low is not None:
+            # The leaves' counts are known, so that each change is a swap inside one of them.
+            return _in_intervals(split, self._left(split), changes)
         position, partner = changes.first - split.start, changes.second - split.start
         steps = np.ones(len(changes), dtype=np.int64)
         fits = np.ones(len(changes), dtype=bool)
@@ -246,14 +258,21 @@ class _Checker:
         near = np.abs(over) <= 2 * split.doubt[:, None]
         good = np.asarray(fits & ~((over > 0) & ~near).any(axis=0))
         doubtful = np.flatnonzero(near.any(axis=0) & good)
-        good[doubtful[MOST_EXACT:]] = False
-        for number in doubtful[:MOST_EXACT].tolist():
+        good[doubtful[self.most_exact :]] = False
+        for number in doubtful[: self.most_exact].tolist():
             clock.check()
             after = changes.applied(number, self.table)[split.start : split.end]
             good[number] = not any(
                 split.is_beaten(after, int(a)) for a in np.flatnonzero(near[:, number])
             )
         return good
+
+    def _left(self, split: AttributeSplits) -> IntArray:
+        """Return the first class's count on the left of each candidate, (A,)."""
+        if id(split) not in self._lefts:
+            here = self.table[None, split.start : split.end, 0]
+            self._lefts[id(split)] = split.lefts(split.bins.sums(here))[0]
+        return self._lefts[id(split)]
 
     def _counts(self, split: AttributeSplits) -> _SplitCounts:
         """Return what the table has at a split; kept for its next changes, as long as all is small."""
@@ -265,7 +284,9 @@ class _Checker:
                 self._counted[id(split)] = counts
         return counts
 
-    def _lines_hold(self, changes: TableChanges, good: BoolArray, clock: Clock) -> None:
+    def _lines_hold(
+        self, changes: TableChanges, good: BoolArray, clock: Clock, leaf: int | None = None
+    ) -> None:
         """Take out the changes that break a linear row; only those of its people can.
 
         Raises:
@@ -274,16 +295,15 @@ class _Checker:
         by_first = np.argsort(changes.first, kind="stable")
         by_second = np.argsort(changes.second, kind="stable")
         first, second = changes.first[by_first], changes.second[by_second]
-        for lines in self.facts.lines.values():
-            for line in lines:
-                clock.check()
-                span = int(line.positions.min()), int(line.positions.max()) + 1
-                here = np.union1d(
-                    by_first[slice(*np.searchsorted(first, span))],
-                    by_second[slice(*np.searchsorted(second, span))],
-                )
-                if len(here):
-                    good[here] &= self._line_holds(line, span, changes.select(here))
+        for line in self._above(self.facts.lines, leaf):
+            clock.check()
+            span = int(line.positions.min()), int(line.positions.max()) + 1
+            here = np.union1d(
+                by_first[slice(*np.searchsorted(first, span))],
+                by_second[slice(*np.searchsorted(second, span))],
+            )
+            if len(here):
+                good[here] &= self._line_holds(line, span, changes.select(here))
 
     def _line_holds(
         self, line: IntegerRow, span: tuple[int, int], changes: TableChanges
@@ -306,6 +326,33 @@ class _Checker:
         )
         after = line.value(self.table) + gain
         return np.asarray(((after >= line.low) & (after <= line.high)).astype(bool))
+
+
+def _in_intervals(split: AttributeSplits, count: IntArray, swaps: TableChanges) -> BoolArray:
+    """Return which swaps leave a count (A,) within the intervals of all candidates."""
+    assert split.low is not None
+    assert split.high is not None
+    gain = np.where(swaps.own == 0, -1, 1)
+    bin_of, start = split.bins.of.astype(np.intp), split.start
+    bins = bin_of[swaps.first - start], bin_of[swaps.second - start]
+    if split.family.grouping is not Grouping.THRESHOLD:
+        first, second = (split.on_left(each).astype(np.int8) for each in bins)
+        after = count[:, None] + gain * (first - second)
+        inside = (after >= split.low[:, None]) & (after <= split.high[:, None])
+        return np.asarray(inside.all(axis=0))
+    # Only the cuts between the two records' bins see the swap, by one record.
+    low, high = np.minimum(*bins), np.maximum(*bins)
+    ends = np.searchsorted(split.family.admissible, np.stack([low, high]))
+    step = np.where(bins[0] < bins[1], gain, -gain)
+    bad = {
+        moved: np.concatenate(
+            [[0], np.cumsum((count + moved < split.low) | (count + moved > split.high))]
+        )
+        for moved in (-1, 0, 1)
+    }
+    between = {moved: sums[ends[1]] - sums[ends[0]] for moved, sums in bad.items()}
+    moved_well = np.where(step > 0, between[1], between[-1]) == 0
+    return np.asarray(moved_well & (bad[0][-1] == between[0]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

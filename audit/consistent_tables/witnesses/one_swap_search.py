@@ -10,23 +10,21 @@ import numpy as np
 
 from treewarden.audit.consistent_tables.facts.facts import Facts
 from treewarden.audit.consistent_tables.facts.splits import AttributeSplits
-from treewarden.audit.consistent_tables.witnesses.changes import TableChanges, moved_excess
-from treewarden.audit.consistent_tables.witnesses.witness_pool import Swap, WitnessPool, path_holds
-from treewarden.audit.facts.rows import Grouping
+from treewarden.audit.consistent_tables.witnesses.changes import ChangeChecker, TableChanges
+from treewarden.audit.consistent_tables.witnesses.witness_pool import Swap, WitnessPool
 from treewarden.audit.progress import Clock, OutOfTimeError
-from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IntArray
+from treewarden.ppdm_models.arrays import BoolArray, IntArray
 
-Known = dict[int, tuple[FloatArray, FloatArray]]
 if TYPE_CHECKING:  # numpy.random is heavy, and most audits draw nothing
-    Kept = tuple[np.random.Generator, Known, Clock]
-    """What calls share: the draws, what a table has per split, and the budget."""
+    Kept = tuple[np.random.Generator, ChangeChecker, Clock]
+    """What calls share: the draws, what is known of a table, and the budget."""
 MOST_PARTNERS = 3000
 FIRST_PARTNERS = 64
 FEWEST_TOGETHER = 3
 PARTNERS_TOGETHER = 4
 BASES = 6
-TOGETHER_CELLS = 500_000
-"""Swaps times candidates that are held against each other between two looks at the clock."""
+ALL_EXACT = 2**62
+"""Of swaps all that floats cannot tell are counted exactly."""
 
 
 def swap_stuck(
@@ -43,24 +41,24 @@ def swap_stuck(
     of_place = facts.place_of()
     newest = len(pool.tables) - 1
     for base in range(min(BASES, newest + 1)) if only is None else (newest,):
-        before: Known = {}
+        checker = ChangeChecker(facts, pool.tables[base], ALL_EXACT)
         is_stuck = open_cells & (pool.low == pool.high)
         if only is not None:
             is_stuck[: only.start] = is_stuck[only.stop :] = False
         cells = np.argwhere(is_stuck)
         for node, some in groupby(cells.tolist(), key=lambda cell: int(of_place[cell[0]])):
             mine = list(some)
-            _move_together(facts, pool, base, (node, mine), (draw, before, clock))
+            _move_together(facts, pool, base, (node, mine), (draw, checker, clock))
             for position, klass in mine:
                 clock.check()
                 if pool.low[position, klass] == pool.high[position, klass]:
-                    _move(facts, pool, base, (node, position, klass), (draw, before, clock))
+                    _move(facts, pool, base, (node, position, klass), (draw, checker, clock))
 
 
 def swap_worst(facts: Facts, pool: WitnessPool, positions: Sequence[int], clock: Clock) -> None:
     """Look for a swap that takes each of these profiles away from the pool's first world, where none is known."""
-    draw, before = np.random.default_rng(0), Known()
-    of_place = facts.place_of()
+    draw, of_place = np.random.default_rng(0), facts.place_of()
+    checker = ChangeChecker(facts, pool.tables[0], ALL_EXACT)
     for position in positions:
         if clock.is_over:
             return
@@ -69,7 +67,7 @@ def swap_worst(facts: Facts, pool: WitnessPool, positions: Sequence[int], clock:
         node, klass = int(of_place[position]), int(pool.tables[0][position].argmax())
         pool.swaps.pop(position, None)
         try:
-            _move(facts, pool, 0, (node, position, klass), (draw, before, clock))
+            _move(facts, pool, 0, (node, position, klass), (draw, checker, clock))
         except OutOfTimeError:
             return
 
@@ -83,7 +81,7 @@ def _move_together(
 ) -> None:
     """Try a few partners for each of many cells of a leaf at once: where rows are loose that moves nearly all."""
     node, mine = cells
-    draw, before, clock = kept_between
+    draw, checker, clock = kept_between
     if len(mine) < FEWEST_TOGETHER:
         return
     leaf, trades = _LeafTrades(facts, pool.tables[base], node), []
@@ -99,7 +97,7 @@ def _move_together(
     first, own, second, other = together
     stuck = pool.low == pool.high
     may_move = stuck[first, own] | stuck[first, other] | stuck[second, own] | stuck[second, other]
-    for swap in swaps_of(facts, pool.tables[base], node, together[:, may_move], before, clock):
+    for swap in swaps_of(checker, node, together[:, may_move], clock):
         if pool.is_moved_by(swap):
             pool.add_swap(base, swap)
 
@@ -112,16 +110,16 @@ def _move(
     kept_between: Kept,
 ) -> bool:
     """Note the first swap that takes a record of the class away from the profile, or gives it one."""
-    draw, before, clock = kept_between
+    draw, checker, clock = kept_between
     node, table = cell[0], pool.tables[base]
-    if not facts.places[node].is_fixed and _flip(facts, pool, base, cell, clock):
+    if not facts.places[node].is_fixed and _flip(facts, pool, base, cell, kept_between):
         return True
     trades = trades_of(facts, table, cell)
     number = trades.shape[1]
     if number > MOST_PARTNERS:
         trades = trades[:, draw.choice(number, MOST_PARTNERS, replace=False)]
     for some in (trades[:, :FIRST_PARTNERS], trades[:, FIRST_PARTNERS:]):
-        for swap in swaps_of(facts, table, node, some, before, clock):
+        for swap in swaps_of(checker, node, some, clock):
             pool.add_swap(base, swap)
             return True
     return False
@@ -189,116 +187,33 @@ def trades_of(facts: Facts, table: IntArray, cell: tuple[int, int, int]) -> IntA
     return leaf.columns(position, klass, np.arange(leaf.count(position, klass)))
 
 
-def swaps_of(
-    facts: Facts, table: IntArray, node: int, trades: IntArray, before: Known, clock: Clock
-) -> Iterator[Swap]:
+def swaps_of(checker: ChangeChecker, node: int, trades: IntArray, clock: Clock) -> Iterator[Swap]:
     """Yield those swaps inside a leaf that lead to a world.
 
     Raises:
         OutOfTimeError: the budget is used up.
     """
-    for above in facts.path(node):
-        for split in facts.splits.get(above, ()):
-            if not trades.shape[1]:
-                return
-            step = max(1, TOGETHER_CELLS // split.size)
-            good = []
-            for begin in range(0, trades.shape[1], step):
-                clock.check()
-                good.append(_allowed(split, table, trades[:, begin : begin + step], before))
-            trades = trades[:, np.concatenate(good)]
-    lines = [line for above in facts.path(node) for line in facts.lines.get(above, ())]
-    for position, own, second, other in trades.T.tolist():
-        swap = Swap(position, own, second, other)
-        if not lines or all(line.holds(after) for after in [swap.applied(table)] for line in lines):
-            yield swap
+    position, own, second, other = trades
+    changes = TableChanges(position, own, second, other, to=other)
+    for number in checker.allowed(changes, clock, node).tolist():
+        yield Swap(*trades[:, number].tolist())
 
 
 def _flip(
-    facts: Facts, pool: WitnessPool, base: int, cell: tuple[int, int, int], clock: Clock
+    facts: Facts, pool: WitnessPool, base: int, cell: tuple[int, int, int], kept_between: Kept
 ) -> bool:
     """Change one record's class alone, where the leaf's counts are not known."""
     node, position, klass = cell
-    table = pool.tables[base]
-    pairs = [(klass, c) for c in range(facts.classes) if c != klass and table[position, klass]]
-    pairs += [(c, klass) for c in range(facts.classes) if c != klass and table[position, c]]
-    for own, other in pairs:
-        swap = Swap(position, own, None, other)
-        if is_other(facts, node, swap.applied(table), clock):
-            pool.add_swap(base, swap)
-            return True
+    held, others = pool.tables[base][position], set(range(facts.classes)) - {klass}
+    pairs = [(klass, other) for other in others if held[klass]]
+    pairs += [(other, klass) for other in others if held[other]]
+    own, to = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+    at = np.full(len(own), position)
+    _, checker, clock = kept_between
+    for number in checker.allowed(TableChanges(at, own, at, own, to), clock, node)[:1].tolist():
+        pool.add_swap(base, Swap(position, pairs[number][0], None, pairs[number][1]))
+        return True
     return False
-
-
-def is_other(facts: Facts, node: int, table: IntArray, clock: Clock) -> bool:
-    """Return whether a world is still one after a record of a leaf has changed alone."""
-    place = facts.places[node]
-    totals = table[place.start : place.end].sum(axis=0)
-    return bool(place.holds(totals)) and path_holds(facts, node, table, clock)
-
-
-def _allowed(
-    split: AttributeSplits,
-    table: IntArray,
-    trades: IntArray,
-    before: Known,
-) -> BoolArray:
-    """Return which trades (position, own class, second position, its class; shape (4, K)) obey the rows; exact.
-
-    A trade inside one leaf changes no branch of the chosen split. ``before`` remembers what the table has per split.
-    """
-    position, own, second, other = trades
-    bin_first, bin_second = (split.bins.of[at - split.start] for at in (position, second))
-    here = table[split.start : split.end]
-    if split.low is not None:
-        if id(split) not in before:
-            count = split.lefts(split.bins.sums(here[None, :, 0]))[0].astype(np.float64)
-            before[id(split)] = (count, count)
-        return _in_intervals(split, before[id(split)][0], (bin_first, bin_second), own)
-    if id(split) not in before:
-        mass = split.branches(split.bins.sums(split.weighed(here[None])))[0].astype(np.float64)
-        before[id(split)] = (split.excess(here[None])[0][:, None], mass)
-    steps = np.ones(len(own), dtype=np.int64)
-    if split.weights is not None:
-        steps = split.weights[position - split.start]
-    excess, mass = before[id(split)]
-    changes = TableChanges(position, own, second, other, to=other)
-    over = excess + moved_excess(split, mass, (bin_first, bin_second), changes, steps) - split.limit
-    near = np.abs(over) <= 2 * split.doubt[:, None]
-    bad: BoolArray = np.asarray(((over > 0) & ~near).any(axis=0))
-    for number in np.flatnonzero(near.any(axis=0) & ~bad).tolist():
-        after = Swap(*trades[:, number].tolist()).applied(table)[split.start : split.end]
-        bad[number] = any(split.is_beaten(after, int(a)) for a in np.flatnonzero(near[:, number]))
-    if split.weights is not None:
-        # Records of other weights would change the branches of the chosen split too.
-        bad |= split.weights[second - split.start] != steps
-    return np.asarray(~bad)
-
-
-def _in_intervals(
-    split: AttributeSplits, count: FloatArray, bins: tuple[IntArray, IntArray], own_class: IntArray
-) -> BoolArray:
-    assert split.low is not None
-    assert split.high is not None
-    gain = np.where(own_class == 0, -1, 1)
-    if split.family.grouping is not Grouping.THRESHOLD:
-        first, second = (split.on_left(each).astype(np.int8) for each in bins)
-        after = count[:, None] + gain * (first - second)
-        inside = (after >= split.low[:, None]) & (after <= split.high[:, None])
-        return np.asarray(inside.all(axis=0))
-    # Only the cuts between the two records' bins see the swap, by one record.
-    low, high = np.minimum(*bins), np.maximum(*bins)
-    ends = np.searchsorted(split.family.admissible, np.stack([low, high]))
-    step = np.where(bins[0] < bins[1], gain, -gain)
-    bad = {
-        moved: np.concatenate(
-            [[0], np.cumsum((count + moved < split.low) | (count + moved > split.high))]
-        )
-        for moved in (-1, 0, 1)
-    }
-    between = {moved: sums[ends[1]] - sums[ends[0]] for moved, sums in bad.items()}
-    moved_well = np.where(step > 0, between[1], between[-1]) == 0
-    return np.asarray(moved_well & (bad[0][-1] == between[0]))
 
 
 # Whether swaps that another search found lead from one consistent table to another.
@@ -310,21 +225,17 @@ def swaps_hold(facts: Facts, table: IntArray, swaps: Sequence[Swap], clock: Cloc
     Raises:
         OutOfTimeError: the budget is used up.
     """
-    of_place, before = facts.place_of(), dict[int, tuple[FloatArray, FloatArray]]()
-    by_leaf: dict[int, list[tuple[int, int, int, int]]] = {}
+    of_place, checker = facts.place_of(), ChangeChecker(facts, table, ALL_EXACT)
+    by_leaf: dict[int, list[tuple[int, ...]]] = {}
     for swap in swaps:
+        alone = swap.first, swap.klass
+        second = alone if swap.second is None else (swap.second, swap.other)
         node = int(of_place[swap.first])
-        if (swap.applied(table) < 0).any():
+        if (swap.applied(table) < 0).any() or of_place[second[0]] != node:
             return False
-        if swap.second is None:
-            if not is_other(facts, node, swap.applied(table), clock):
-                return False
-        elif of_place[swap.second] != node:
-            return False
-        else:
-            by_leaf.setdefault(node, []).append((swap.first, swap.klass, swap.second, swap.other))
+        by_leaf.setdefault(node, []).append((*alone, *second, swap.other))
     return all(
-        sum(1 for _ in swaps_of(facts, table, node, np.array(some).T, before, clock)) == len(some)
+        len(checker.allowed(TableChanges(*np.array(some).T), clock, node)) == len(some)
         for node, some in by_leaf.items()
     )
 
@@ -406,10 +317,9 @@ class _Mender:
                 split, bad, after[:, None] + _change(split, trades[:, fits], bad)
             ).any(axis=0)
         trades, leaves = trades[:, fits], leaves[fits]
+        checker = ChangeChecker(self.facts, table, ALL_EXACT)
         for leaf in np.unique(leaves)[:MOST_LEAVES].tolist():
-            for second in swaps_of(
-                self.facts, table, leaf, trades[:, leaves == leaf], {}, self.clock
-            ):
+            for second in swaps_of(checker, leaf, trades[:, leaves == leaf], self.clock):
                 return second.applied(table)
         return None
 

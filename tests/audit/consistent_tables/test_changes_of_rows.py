@@ -7,7 +7,7 @@ import pytest
 
 from tests.audit.weighed_trees import people_of, weighed_tree
 from treewarden.audit.consistent_tables.facts.facts import IntegerRow, facts_of
-from treewarden.audit.consistent_tables.witnesses.changes import _alone, _Checker, _paired
+from treewarden.audit.consistent_tables.witnesses.changes import ChangeChecker, _alone, _paired
 from treewarden.audit.facts.rows import Case, Origin
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.population.target import members
@@ -33,11 +33,13 @@ def test_a_change_is_allowed_where_every_row_of_weights_holds_after_it(decimals,
     assert lines
     for changes in (_alone(true_table, cells), _paired(facts, true_table, cells, draw)):
         good = np.ones(len(changes), dtype=bool)
-        _Checker(facts, true_table)._lines_hold(changes, good, FOREVER)
+        ChangeChecker(facts, true_table)._lines_hold(changes, good, FOREVER)
         for number in range(len(changes)):
             after = changes.applied(number, true_table)
             assert good[number] == all(line.holds(after) for line in lines)
-    assert set(_Checker(facts, true_table).allowed(changes, FOREVER)) <= set(np.flatnonzero(good))
+    assert set(ChangeChecker(facts, true_table).allowed(changes, FOREVER)) <= set(
+        np.flatnonzero(good)
+    )
 
 
 def test_changes_of_many_classes_are_found_in_blocks_that_bound_the_memory():
@@ -63,7 +65,7 @@ def test_what_a_table_has_at_a_split_is_counted_once():
     people = people_of(tree, table)
     knowledge = Knowledge(leaf="counts", split="gini")
     facts = facts_of(build_system(Case(tree, people, members(tree, people.leaf), knowledge)))
-    checker = _Checker(facts, facts.arranged(people.truth))
+    checker = ChangeChecker(facts, facts.arranged(people.truth))
     splits = [split for splits in facts.splits.values() for split in splits]
     assert splits
     for split in splits:

@@ -15,7 +15,7 @@ from tests.kit.tiers import cases, few
 from treewarden.audit.consistent_tables.engine import reason_in_doubt
 from treewarden.audit.consistent_tables.facts.facts import facts_of
 from treewarden.audit.consistent_tables.retrain import graded
-from treewarden.audit.consistent_tables.witnesses.changes import _alone, _Checker
+from treewarden.audit.consistent_tables.witnesses.changes import ChangeChecker, _alone
 from treewarden.audit.engine.time_budget import never
 from treewarden.audit.facts.rows import Case
 from treewarden.audit.knowledge.knowledge import Knowledge, resolved
@@ -101,7 +101,7 @@ def test_rows_of_weights_and_what_was_left_out_are_not_looked_at_once_time_is_ov
     table = facts.arranged(truth.astype(np.int64))
     changes = _alone(table, np.argwhere(np.ones(table.shape, dtype=bool)))
     with pytest.raises(OutOfTimeError):
-        _Checker(facts, table)._lines_hold(changes, np.ones(len(changes), dtype=bool), over)
+        ChangeChecker(facts, table)._lines_hold(changes, np.ones(len(changes), dtype=bool), over)
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from treewarden.audit.consistent_tables.facts.splits import groups
 from treewarden.audit.consistent_tables.proofs.bounds import closed_form, spread
 from treewarden.audit.consistent_tables.proofs.propagate import propagate
 from treewarden.audit.consistent_tables.queries import Asker
+from treewarden.audit.consistent_tables.witnesses.changes import ChangeChecker, TableChanges
 from treewarden.audit.consistent_tables.witnesses.enumerate import (
     _is_plain,
     _row_number,
@@ -29,7 +30,6 @@ from treewarden.audit.consistent_tables.witnesses.enumerate import (
     place_tables,
 )
 from treewarden.audit.consistent_tables.witnesses.one_swap_search import (
-    _allowed,
     mend_stuck,
     swap_stuck,
 )
@@ -42,7 +42,7 @@ from treewarden.audit.consistent_tables.witnesses.witness_pool import (
 )
 from treewarden.audit.facts.rows import Linear, Origin
 from treewarden.audit.knowledge.knowledge import Knowledge
-from treewarden.audit.progress import clock
+from treewarden.audit.progress import FOREVER, clock
 from treewarden.audit.system.system import build_system
 
 
@@ -105,7 +105,8 @@ def test_a_swap_is_allowed_where_the_table_after_it_obeys_the_row(seed):
                 Swap(*trade).applied(table)[split.start : split.end] for trade in trades.T.tolist()
             ]
             wanted = [bool(split.holds(one[None])[0]) for one in after]
-            assert _allowed(split, table, trades, {}).tolist() == wanted
+            checker, changes = ChangeChecker(facts, table), TableChanges(*trades, to=trades[3])
+            assert checker._split_holds(split, changes, FOREVER).tolist() == wanted
 
 
 def weighed_system(seed):
