@@ -23,7 +23,11 @@ from scipy.sparse.csgraph import connected_components
 
 from treewarden.audit.blame.certainty import Answer, CertaintyOracle, PublishedNumbers, groups_of
 from treewarden.audit.blame.result import InferenceBlame, LeastWithholding, ProofReason
-from treewarden.audit.consistent_tables.proofs import solver_module
+from treewarden.audit.consistent_tables.proofs import (
+    limited_solver,
+    solve_in_background,
+    solver_module,
+)
 from treewarden.audit.engine.counts import by_leaves, counts_of, propagate
 from treewarden.audit.engine.newton_steps import estimate
 from treewarden.audit.engine.problem import Problem
@@ -197,11 +201,8 @@ def _cheapest_hit(
         for other in others:
             model.add(is_chosen[first] == is_chosen[other])
     model.minimize(sum(costs[number] * chosen for number, chosen in is_chosen.items()))
-    solver = module.CpSolver()
-    solver.parameters.num_workers = 1
-    solver.parameters.random_seed = 0
-    solver.parameters.max_time_in_seconds = max(min(clock.left, SECONDS), 0.1)
-    status = solver.solve(model)
+    solver = limited_solver(min(clock.left, SECONDS), np.inf)
+    status = solve_in_background(solver, model)
     if status not in (module.OPTIMAL, module.FEASIBLE):
         return _HittingSet(frozenset(is_chosen), 0)
     chosen = frozenset(number for number, each in is_chosen.items() if solver.value(each))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from treewarden.audit.bounds import ContradictionError, RowBounds
 from treewarden.audit.consistent_tables.proofs import (
+    Untyped,
     limited_solver,
     solve_in_background,
     solver_module,
@@ -95,7 +95,7 @@ class MilpModel:
         model.maximize(sum(moved))
         return self._solved(model, clock, units, table)
 
-    def _moved(self, model: Any, i: int, value: int) -> Any:  # noqa: ANN401 - the solver has no types
+    def _moved(self, model: Untyped, i: int, value: int) -> Untyped:
         """Return a truth value that implies that a number is not the given one."""
         moved = model.new_bool_var("")
         number = model.get_int_var_from_proto_index(self.numbers[i].index)
@@ -108,11 +108,7 @@ class MilpModel:
         return moved
 
     def _solved(
-        self,
-        model: Any,  # noqa: ANN401 - the solver has no types
-        clock: Clock,
-        units: float,
-        hint: IntArray | None,
+        self, model: Untyped, clock: Clock, units: float, hint: IntArray | None
     ) -> SearchAnswer:
         if hint is not None:
             for number, value in zip(self.numbers, hint.tolist(), strict=True):

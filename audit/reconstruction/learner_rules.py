@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from treewarden.audit.consistent_tables.facts.exact import SLACK_SHARE
 from treewarden.audit.consistent_tables.facts.splits import ROUNDING
+from treewarden.audit.consistent_tables.proofs import Untyped
 from treewarden.audit.facts.impurity_rows import branch_impurity
 from treewarden.audit.membership.cuts import CutRule, plain_threshold
 from treewarden.audit.membership.learners import cuts_of
@@ -52,7 +52,7 @@ class _Cut:
         below, above = there[there < self.middle], there[there >= self.middle]
         return not len(below) or not len(above) or (below[-1], above[0]) not in self.pairs
 
-    def add_to(self, model: Any, totals: Sequence[Any]) -> None:  # noqa: ANN401 - the solver has no types
+    def add_to(self, model: Untyped, totals: Sequence[Untyped]) -> None:
         """Say that the two neighbouring values of some pair are there."""
         chosen = []
         for below, above in self.pairs:
@@ -177,7 +177,7 @@ class LearnerRules:
         is_allowed = (sizes >= np.asarray(smallest)[..., None]).all(axis=-1) & (right >= 0).all(-1)
         return np.where(is_allowed, chosen - after - doubt, -1.0)
 
-    def add_to(self, model: Any, rule: tuple[str, int], numbers: Sequence[Any]) -> bool:  # noqa: ANN401 - the solver has no types
+    def add_to(self, model: Untyped, rule: tuple[str, int], numbers: Sequence[Untyped]) -> bool:
         """Write a rule down over the ``numbers`` of records by point and class, flat; False where it is too large."""
         kind, place = rule
         classes = self.whole.shape[1]
@@ -196,7 +196,7 @@ class LearnerRules:
         model.add(side >= size - needed + 1).only_enforce_if(is_left.negated())
         return True
 
-    def _add_split(self, model: Any, place: int, numbers: Sequence[Any]) -> bool:  # noqa: ANN401 - as above
+    def _add_split(self, model: Untyped, place: int, numbers: Sequence[Untyped]) -> bool:
         whole, most = self.whole[place], self.whole[place].astype(np.int64).tolist()
         if math.prod(n + 1 for n in most) > MOST_TUPLES:
             return False

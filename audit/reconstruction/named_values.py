@@ -94,9 +94,7 @@ def named_values(forest: Forest, population: Population, domain: Domain) -> Name
     parts = {id(tree.features): tree.features for tree in forest.trees}.values()
     for place, factor in enumerate(domain.factors):
         columns = [population.columns[n] for n in factor.columns if n in population.columns]
-        if not columns:
-            continue
-        if len(factor.columns) > 1:
+        if not columns or len(factor.columns) > 1:
             continue
         name, column = next(iter(factor.columns)), columns[0]
         features = [f for part in parts for f in part if f.name == name]

@@ -12,13 +12,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from treewarden.audit.bounds import ContradictionError
 from treewarden.audit.consistent_tables.proofs import (
+    Untyped,
     limited_solver,
     solve_in_background,
     solver_module,
@@ -309,7 +309,7 @@ class PartState:
             raise ContradictionError(NO_RECORD)
         return found is not None and self._take(found)
 
-    def model(self) -> tuple[Any, list[Any]]:
+    def model(self) -> tuple[Untyped, list[Untyped]]:
         part, model = self.part, solver_module().CpModel()
         ends = zip(self.low.tolist(), self.high.tolist(), strict=True)
         numbers = [model.new_int_var(low, high, "") for low, high in ends]
@@ -353,11 +353,7 @@ class PartState:
         return is_new and found is not None and self._take(found)
 
     def answer(
-        self,
-        model: Any,  # noqa: ANN401 - the solver has no types
-        numbers: list[Any],
-        units: float,
-        until: Clock,
+        self, model: Untyped, numbers: list[Untyped], units: float, until: Clock
     ) -> tuple[int, IntArray | None]:
         """Return the solver's status, and a table that it proposes."""
         units = min(units, self.most_idle - self.idle)
@@ -397,7 +393,7 @@ class PartState:
             self._exclude(model, numbers, table)
         return None
 
-    def _exclude(self, model: Any, numbers: list[Any], table: IntArray) -> None:  # noqa: ANN401 - the solver has no types
+    def _exclude(self, model: Untyped, numbers: list[Untyped], table: IntArray) -> None:
         """Say that some number is another one than in a table."""
         others = []
         for i, value in enumerate(table.tolist()):
@@ -412,12 +408,7 @@ class PartState:
 
 
 def solved(
-    model: Any,  # noqa: ANN401 - the solver has no types
-    numbers: list[Any],
-    units: float,
-    until: Clock,
-    *,
-    presolves: bool = True,
+    model: Untyped, numbers: list[Untyped], units: float, until: Clock, *, presolves: bool = True
 ) -> tuple[int, IntArray | None]:
     """Return the solver's status, and the numbers that it proposes."""
     module = solver_module()

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from treewarden.audit.bounds import ContradictionError
-from treewarden.audit.consistent_tables.proofs import solver_module
+from treewarden.audit.consistent_tables.proofs import Untyped, solver_module
 from treewarden.audit.membership.cuts import SINGLE_SLACK
 from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.population import Population
@@ -220,28 +219,24 @@ class _RuledPart(PartState):
         """No number: only what every table has is asked for."""
         return np.zeros(len(self.high), dtype=bool)
 
-    def model(self) -> tuple[Any, list[Any]]:
+    def model(self) -> tuple[Untyped, list[Untyped]]:
         model, numbers = super().model()
         for rule in self.written:
             self._add(model, rule, self._every(numbers))
         return model, numbers
 
-    def _add(self, model: Any, rule: tuple[str, int], every: list[Any]) -> bool:  # noqa: ANN401 - as above
+    def _add(self, model: Untyped, rule: tuple[str, int], every: list[Untyped]) -> bool:
         self.unpaid += self.rules.seconds_to_add(rule)
         return self.rules.add_to(model, rule, every)
 
-    def _every(self, numbers: list[Any]) -> list[Any]:
-        every: list[Any] = self.fixed.tolist()
+    def _every(self, numbers: list[Untyped]) -> list[Untyped]:
+        every: list[Untyped] = self.fixed.tolist()
         for place, number in zip(self.part.places.tolist(), numbers, strict=True):
             every[place] = number
         return every
 
     def answer(
-        self,
-        model: Any,  # noqa: ANN401 - the solver has no types
-        numbers: list[Any],
-        units: float,
-        until: Clock,
+        self, model: Untyped, numbers: list[Untyped], units: float, until: Clock
     ) -> tuple[int, IntArray | None]:
         """Return a table that breaks no rule; a status without one where its rules are too large, or too many."""
         while self.proposed < MOST_PROPOSED and not until.is_over:

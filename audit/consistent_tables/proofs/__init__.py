@@ -7,17 +7,19 @@ import threading
 from functools import cache
 from typing import Any
 
+Untyped = Any
+"""A model, a solver, a variable or a sum of OR-Tools, which has no types."""
 PATIENCE = 0.05
 """Seconds between looks at whether the user wants to stop."""
 
 
 @cache
-def solver_module() -> Any:  # noqa: ANN401 - the solver has no types
+def solver_module() -> Untyped:
     """Return OR-Tools' CP-SAT; loaded late, as that takes a while and many audits never ask it."""
     return importlib.import_module("ortools.sat.python.cp_model")
 
 
-def limited_solver(seconds: float, units: float) -> Any:  # noqa: ANN401 - the solver has no types
+def limited_solver(seconds: float, units: float) -> Untyped:
     """Return a solver of one thread, the same on every run, with limits by the wall clock and of its own work."""
     solver = solver_module().CpSolver()
     solver.parameters.max_time_in_seconds = max(min(seconds, 1e6), 0.01)
@@ -28,7 +30,7 @@ def limited_solver(seconds: float, units: float) -> Any:  # noqa: ANN401 - the s
     return solver
 
 
-def solve_in_background(solver: Any, model: Any) -> int:  # noqa: ANN401 - the solver has no types
+def solve_in_background(solver: Untyped, model: Untyped) -> int:
     """Solve beside the main thread, which so hears of the user's wish to stop, and passes it on to the solver."""
     status: list[int] = []
     is_over = threading.Event()

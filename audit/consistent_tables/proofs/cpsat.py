@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from treewarden.audit.consistent_tables.facts.facts import SPLIT, would_have_split
 from treewarden.audit.consistent_tables.facts.splits import AttributeSplits
-from treewarden.audit.consistent_tables.proofs import limited_solver, solver_module
+from treewarden.audit.consistent_tables.proofs import Untyped, limited_solver, solver_module
 from treewarden.audit.consistent_tables.proofs.relax import (
     NOTHING,
     RelaxationBound,
@@ -65,7 +64,7 @@ def ask(
     return None
 
 
-def _solved(model: _CpModel, clock: Clock, units: float) -> tuple[int, Any]:
+def _solved(model: _CpModel, clock: Clock, units: float) -> tuple[int, Untyped]:
     """Return the solver's status and the solver; an interrupt of the user's is left to Python."""
     solver = limited_solver(clock.left, units)
     # Models are small: most of the time would go into preparing them.
@@ -103,7 +102,7 @@ class _CpModel:
         self.m = scope.facts.classes
         self.low = scope.bounds.low[self.span]
         self.high = scope.bounds.high[self.span]
-        self.cells: list[list[Any]] = [
+        self.cells: list[list[Untyped]] = [
             [
                 a if a == b else self.model.new_int_var(a, b, "")
                 for a, b in zip(lows, highs, strict=True)
@@ -145,7 +144,7 @@ class _CpModel:
             denied.append(is_no)
         self.model.add_bool_or(denied)
 
-    def _add(self, total: Any, low: int, high: int) -> None:  # noqa: ANN401 - the solver has no stable type
+    def _add(self, total: Untyped, low: int, high: int) -> None:
         """Add low <= total <= high, where total may be a mere number."""
         if isinstance(total, int):
             if not low <= total <= high:
@@ -166,7 +165,7 @@ class _CpModel:
         if rows.says[number]:
             self.says.append(rows.says[number])
 
-    def table(self, solver: Any) -> IntArray:  # noqa: ANN401 - the solver has no stable type
+    def table(self, solver: Untyped) -> IntArray:
         """Return the table (S, m) that was found."""
         return np.array(
             [[x if isinstance(x, int) else solver.value(x) for x in row] for row in self.cells],
@@ -204,10 +203,10 @@ class _CpModel:
         scale = 2 ** int(min(22, math.floor(math.log2(LARGEST_SUM / most / 4))))
         if scale < 1:
             return
-        total: list[Any] = []
+        total: list[Untyped] = []
         for factor, rows, records in parts:
             ends = branch_ends(facts, split, rows, self.low[here], self.high[here])
-            counts: list[Any] = []
+            counts: list[Untyped] = []
             for klass in range(self.m):
                 low, high = int(ends[0][klass]), int(ends[1][klass])
                 values = _table(split, factor, records, (low, high), scale)
@@ -227,7 +226,7 @@ class _CpModel:
         self.used.append((split, candidate))
         self._add(sum(total), -(2**62), math.floor(known * scale) + 2)
 
-    def _value(self, count: Any, low: int, values: list[int], *, is_convex: bool) -> Any:  # noqa: ANN401 - the solver has no stable type
+    def _value(self, count: Untyped, low: int, values: list[int], *, is_convex: bool) -> Untyped:
         """Return a variable that is at least ``values[count - low]``, or very nearly so."""
         value = self.model.new_int_var(min(values), max(values), "")
         if not is_convex or len(values) > MOST_SECANTS:
