@@ -99,7 +99,8 @@ def check_growth(case: Case) -> None:
             )
     tool = tree.learner.tool
     if knowledge.learner not in (None, tool) and tool is not Tool.UNKNOWN:
-        problem = f"learner = {knowledge.learner}, but {tool} trained the model; remove --learner"
+        name = f"{tool} (treewarden.learn)" if tool is Tool.POLICY_TREE else tool
+        problem = f"learner = {knowledge.learner}, but {name} trained the model; remove --learner"
         raise SettingError(tree.source, problem)
 
 

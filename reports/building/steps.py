@@ -117,6 +117,8 @@ NOT_FOLLOWED = (
     "More time does not help: the file says more of how splits were chosen than treewarden can "
     "follow."
 )
+SETTINGS_FILE = "training.toml"
+"""What a knowledge file is called here that states the settings which a rounded file withholds."""
 MORE_TIME = "Give the search more time. If the limit still lies between the ends of the check, treat it as failed:"
 WRITE_ALONE = "Write the tree alone, and audit that file instead:"
 AS_FAILED = "Treat the check as failed: repair the model, or train another one."

@@ -23,6 +23,7 @@ from treewarden.reports.building.steps import (
     ONE_ID,
     OTHER_TABLES,
     SAY_WHAT_TO_DO,
+    SETTINGS_FILE,
     files_step,
     lacks_target,
     publish_step,
@@ -185,7 +186,7 @@ def _to_audit_again(evidence: Evidence) -> Iterator[str]:
         said = ", ".join(f"{name} = {value:g}" for name, value in training.items())
         yield (
             "To audit the repaired file by itself, list the withheld settings in a "
-            "knowledge file (--knowledge): write [training], and below it one line for "
+            f"knowledge file such as {SETTINGS_FILE} (--knowledge): write [training], and below it one line for "
             f"each of {said}."
         )
 

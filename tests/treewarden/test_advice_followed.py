@@ -20,10 +20,11 @@ from treewarden.audit.consistent_tables.result import IN_DOUBT, OUT_OF_TIME
 from treewarden.audit.options import AuditOptions
 from treewarden.commands._reporting import OutputRequest, reporting
 from treewarden.jobs.audit_request import Request
-from treewarden.jobs.next_steps import _past_time
+from treewarden.jobs.next_steps import _past_time, repair_next_steps
 from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.files.convert import converted
-from treewarden.ppdm_models.files.load import load_model, read_model
+from treewarden.ppdm_models.files.load import load_model, open_model, read_model
+from treewarden.ppdm_models.tree.side_channels import LeakKind
 from treewarden.reports.building.steps import train_again_step
 
 SHARES = ((2 / 5, 3 / 5), (0.5, 0.5), (0.5, 0.5))
@@ -207,3 +208,42 @@ def test_more_time_is_named_only_where_it_may_decide(folder):
     doubtful = _past_time(request, evidence, is_in_doubt=True)
     assert doubtful.text.startswith("More time does not help")
     assert doubtful.command.startswith("treewarden convert")
+
+
+@pytest.mark.parametrize("learner", ["PolicyTreeClassifier", "PolicyTreeRegressor"])
+def test_all_that_a_tree_grown_under_a_policy_keeps_is_known(learner, tmp_path):
+    sio = pytest.importorskip("skops.io")
+    make = getattr(pytest.importorskip("treewarden.learn"), learner)
+    pipeline = pytest.importorskip("sklearn.pipeline")
+    scaler = pytest.importorskip("sklearn.preprocessing").MaxAbsScaler()
+    table = pd.DataFrame({"age": [20, 30, 40, 50] * 100, "pay": [1, 2, 3, 4, 5] * 80})
+    ill = ((table.age > 30) ^ (table.pay == 1)).astype(int)
+    target = ill if "Class" in learner else table.age * 2.0 + table.pay
+    settings = {"audit": False, "folds": 0, "policy": "baseline"}
+    for model in (make(**settings), pipeline.make_pipeline(scaler, make(**settings))):
+        sio.dump(model.fit(table, target), tmp_path / "model.skops")
+        leaks = open_model((tmp_path / "model.skops").read_bytes(), "model.skops").leaks
+        unknown = [leak for leak in leaks if leak.kind is LeakKind.UNKNOWN]
+        assert all(leak.removable for leak in unknown), unknown
+    odd = {"policy": "Mr. Miller", "verdict_": "Mr. Miller", "share_drawn": "0.123456789012"}
+    for name, text in odd.items():
+        model = make(**settings).fit(table, target)
+        setattr(model, name, text)
+        sio.dump(model, tmp_path / "odd.skops")
+        leaks = open_model((tmp_path / "odd.skops").read_bytes(), "odd.skops").leaks
+        assert any(leak.kind is LeakKind.UNKNOWN and name in leak.what for leak in leaks), name
+
+
+def test_the_command_for_a_rounded_file_names_the_settings_that_are_stated_before(folder):
+    lines = ("Publish exactly the repaired file.", "state them (--knowledge): subsample = 1")
+    attempt = SimpleNamespace(is_applied=True, remedies=("round_leaves",))
+    before = SimpleNamespace(verdict="FAIL")
+    document = SimpleNamespace(
+        redacted_below=None,
+        next_steps=lines,
+        repair=SimpleNamespace(before=before, attempts=(attempt,)),
+    )
+    request = Request(folder / "model.json", folder / "people.csv", AuditOptions(sensitive="ill"))
+    first, second, _ = repair_next_steps(request, None, document, folder / "out.json")
+    assert first.text == lines[1]
+    assert second.command.endswith("--knowledge training.toml")

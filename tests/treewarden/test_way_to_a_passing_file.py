@@ -8,12 +8,13 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import skops.io
+from sklearn.ensemble import BaggingClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
 
 from tests.kit import places
 from tests.kit.run import run_command
-from treewarden.learn import PolicyTreeClassifier
 from treewarden.ppdm_models.files.convert import first_writable
 from treewarden.ppdm_models.files.load import formats, read_model
 
@@ -61,12 +62,9 @@ def test_more_time_is_no_step_where_only_the_rest_of_the_file_is_not_decided(tmp
     head = 'name = "rest"\nversion = "1"\ntitle = "rest"\n'
     rest = check.format("rest", "side_leaks", "at_most", 0) + 'parameters = { kind = "people" }\n'
     Path("rest.toml").write_text(head + rest, encoding="utf-8")
-    Path("leaves.toml").write_text(
-        head + check.format("leaf", "k_anonymity", "at_least", 5), encoding="utf-8"
-    )
     table = pd.DataFrame({"age": range(60), "ill": ["no", "yes", "no"] * 10 + ["yes"] * 30})
     table.to_csv("people.csv", index=False)
-    learner = PolicyTreeClassifier("leaves.toml", audit=False, folds=0)
+    learner = BaggingClassifier(DecisionTreeClassifier(max_depth=2), 3, random_state=0)
     pipeline = make_pipeline(StandardScaler(), learner).fit(table[["age"]], table["ill"])
     skops.io.dump(pipeline, "model.skops")
     options = ("--data", "people.csv", "--sensitive", "ill", "--policy", "rest.toml")

@@ -32,6 +32,7 @@ from treewarden.reports.building.steps import (
     NOT_FOLLOWED,
     OF_TABLES,
     OTHER_TABLES,
+    SETTINGS_FILE,
     WRITE_ALONE,
     WRITTEN,
     files_step,
@@ -463,14 +464,20 @@ def repair_next_steps(
     if repair.before.verdict == "PASS":
         steps = [NextStep(document.next_steps[0])]
     elif output is not None:
-        again = audit_command(replace(request, model=output))
+        about = [step for step in document.next_steps if _is_of_file(step)]
+        has_settings = any("--knowledge" in step for step in about)
+        more = (
+            ("--knowledge", SETTINGS_FILE) if has_settings and not request.files.knowledge else ()
+        )
+        again = audit_command(replace(request, model=output), *more)
         is_changed = any(a.is_applied and NEW_MODEL not in a.remedies for a in repair.attempts)
         first = (
             document.next_steps[0] if is_changed else f"Publish only the new tree, {output.name}."
         )
         steps = [
+            *(map(NextStep, about) if more else ()),
             NextStep(f"{first} To audit the new file by itself:", again),
-            *(NextStep(step) for step in document.next_steps if _is_of_file(step)),
+            *(() if more else map(NextStep, about)),
             NextStep("Check that the model is still useful."),
         ]
     elif table_lacks_target(document):

@@ -19,9 +19,11 @@ from treewarden.ppdm_models.formats.common.json import pointer
 from treewarden.ppdm_models.formats.sklearn._fitted import FIELDS, arrays_of, odd_digits
 from treewarden.ppdm_models.formats.skops._estimator import (
     FORESTS,
+    POLICY_TREE,
     TREES,
     Fitted,
     claims_privacy,
+    grew_under_policy,
 )
 from treewarden.ppdm_models.formats.skops._parts import Array, FilePart, read_npy
 from treewarden.ppdm_models.formats.skops._private_estimators import beside_learner
@@ -66,6 +68,16 @@ CLASSES_OF_LOADER: Mapping[str, tuple[tuple[str, str], ...]] = {
 }
 OF_ROOT = frozenset(("protocol", "_skops_version"))
 MODULES = ("sklearn.tree._classes", "sklearn.ensemble._forest")
+POLICY_MODULE = "treewarden.learn.policy_tree"
+POLICIES = frozenset(
+    (
+        *("baseline", "standard", "strict", "accurate", "health", "open-data"),
+        *("research-output", "official-statistics", "differential-privacy"),
+    )
+)
+"""Policies that ship: any other is a text of its own, or rules that somebody wrote."""
+VERDICTS = frozenset(("", "PASS", "FAIL", "UNDETERMINED"))
+"""What an audit in its fit came to; nothing where there was none."""
 PRIVATE_MODULES = (
     "diffprivlib.models.tree",
     "diffprivlib.models.forest",
@@ -256,6 +268,8 @@ def strange_of_trees(part: FilePart, fitted: Fitted, *, is_root: bool = True) ->
             criterion = part.attributes().get("criterion")
             rule = None if criterion is None else criterion.plain()
             yield from _of_digits(value, fitted, rule)
+        elif grew_under_policy(part) and _is_of_policy(name, value):
+            continue
         elif not _is_known(name, value, fitted, is_root=is_root):
             yield Strange(value.steps, f"{name!r:.40}, which is not supported")
     yield from _of_class(part)
@@ -275,8 +289,26 @@ def strange_of_settings(part: FilePart, fitted: Fitted) -> Iterator[Strange]:
     yield from _of_class(part)
 
 
+def _is_of_policy(name: str, value: FilePart) -> bool:
+    """Return whether an attribute is one that only a tree grown under a policy has, and tells no more than its name."""
+    if value.loader != "JsonNode":
+        return False
+    plain = value.plain()
+    if name == "policy":
+        return isinstance(plain, str) and plain in POLICIES
+    if name == "verdict_":
+        return plain is None or (isinstance(plain, str) and plain in VERDICTS)
+    return name in ("share_drawn", "folds", "audit") and is_setting(plain)
+
+
+def is_of_trees(part: FilePart) -> bool:
+    """Return whether an estimator is a tree or forest of a class that is known, in the module that it comes from."""
+    modules = (POLICY_MODULE,) if part.kind.startswith(POLICY_TREE) else MODULES
+    return part.module in modules and part.kind in KINDS
+
+
 def _of_class(part: FilePart) -> Iterator[Strange]:
-    if part.module not in MODULES or part.kind not in KINDS:
+    if not is_of_trees(part):
         yield Strange(part.steps, "a kind of estimator that is not expected here")
 
 

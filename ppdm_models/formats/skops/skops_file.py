@@ -38,11 +38,10 @@ from treewarden.ppdm_models.formats.skops._rewriting import (
 from treewarden.ppdm_models.formats.skops._side_channels import leaks_of
 from treewarden.ppdm_models.formats.skops._table_tests import Derived
 from treewarden.ppdm_models.formats.skops._unread import (
-    KINDS,
-    MODULES,
     OF_ROOT,
     Strange,
     clean_npy,
+    is_of_trees,
     strange_forms,
     strange_of_trees,
     strange_versions,
@@ -195,8 +194,13 @@ def is_accounted(root: FilePart, fitted: Fitted) -> bool:
     if fitted.columns is None and not all(is_identity(step) for _, step in steps):
         return False
     is_private = claims_privacy(part) and part.kind.startswith(TREES)
-    is_of_trees = is_private or (part.module in MODULES and part.kind in KINDS)
-    return is_of_trees or is_of_bins(part, fitted) or is_of_boosting(part) or is_of_votes(part)
+    return (
+        is_private
+        or is_of_trees(part)
+        or is_of_bins(part, fitted)
+        or is_of_boosting(part)
+        or is_of_votes(part)
+    )
 
 
 def strange_parts(root: FilePart, fitted: Fitted, model: Model) -> Iterator[Strange]:
