@@ -26,6 +26,7 @@ from treewarden.audit.reading import Reading, Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, IndexArray, IntArray
 
 OUT_OF_TIME = "the time was used up"
+"""How it is said that time was what was lacking: a larger budget may decide more."""
 IN_DOUBT = (
     "some candidate splits were left out, so a table that is consistent with the others "
     "may contradict them"
@@ -33,7 +34,6 @@ IN_DOUBT = (
 """Why something stays open however long tables are searched for."""
 SAMPLING_STOPPED = "not estimated"
 """How the reason begins where the sampler gave up."""
-"""How it is said that time was what was lacking: a larger budget may decide more."""
 
 
 class Consistency(StrEnum):

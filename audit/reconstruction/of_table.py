@@ -10,7 +10,7 @@ that proves nothing, a row counts as open unless its people can swap values.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -32,7 +32,6 @@ from treewarden.audit.reconstruction.cells import (
     multiply_sizes,
 )
 from treewarden.audit.reconstruction.domain import (
-    DeclaredColumn,
     DeclaredDomain,
     Domain,
     find_domain,
@@ -45,13 +44,14 @@ from treewarden.audit.reconstruction.people_rows import (
     WrongProofError,
     codes_of_people,
     compares_columns,
+    domain_of,
     hides_splits,
     is_sampled,
     rows_of_people,
     tells_choices,
 )
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray, alike
-from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
+from treewarden.ppdm_models.tree.column import NumericColumn
 from treewarden.ppdm_models.tree.plain_splits import class_counts_of, is_inner
 from treewarden.ppdm_models.tree.tree import Quality, Task, Tree
 
@@ -63,8 +63,6 @@ MOST_PLACES = 2**27
 """So many options of people are held at once."""
 MOST_OPTIONS = 2**29
 """So many nodes times options of all columns are held, a byte each."""
-FEWEST_INDICATORS = 3
-"""Of fewer columns, exactly one may be 1 by chance."""
 OF_NUMBERS = Undetermined("proofs of records are not computed for models that predict a number")
 WEIGHED = Undetermined("the table has sampling weights, so the file does not count people")
 NOBODY = Undetermined("the table holds no people")
@@ -261,49 +259,6 @@ def _open_rows(
             found = find_exchanges(forest, population, domain, rows, may_tell)
             may_tell[[exchange.row for exchange in found]] = False
     return OpenRows(rows.cell[may_tell], rows.people[may_tell], rows.sharing[may_tell])
-
-
-def domain_of(population: Population, trees: Sequence[Tree]) -> DeclaredDomain:
-    """Return the values that a table has in each column that trees test; indicators of one attribute go together."""
-    tested = {feature.name for tree in trees for feature in tree.used_features()}
-    columns = {name: column for name, column in population.columns.items() if name in tested}
-    groups = _indicators(columns)
-    grouped = {name for group in groups for name in group}
-    values = {name: _values(column) for name, column in columns.items() if name not in grouped}
-    return DeclaredDomain(values, groups)
-
-
-def _values(column: Column) -> DeclaredColumn:
-    has_gaps, there = bool(column.missing.any()), ~column.missing
-    values: tuple[str, ...] | tuple[float, ...]
-    if isinstance(column, CategoricalColumn):
-        values = tuple(column.categories[code] for code in np.unique(column.codes[there]).tolist())
-    else:
-        values = tuple(np.unique(column.numbers[there]).tolist())
-    return DeclaredColumn(values or None, has_gaps, is_seen=True)
-
-
-def _indicators(columns: Mapping[str, Column]) -> tuple[tuple[str, ...], ...]:
-    """Return runs of neighbouring columns of which exactly one is 1, and the others are 0, in every record."""
-    found: list[tuple[str, ...]] = []
-    names = [*columns]
-    start = 0
-    while start < len(names):
-        total = np.zeros(len(columns[names[start]]))
-        stop = start
-        while stop < len(names):
-            column = columns[names[stop]]
-            if not isinstance(column, NumericColumn) or not np.isin(column.numbers, (0, 1)).all():
-                break
-            total = total + column.numbers
-            stop += 1
-            if (total > 1).any() or (total == 1).all():
-                break
-        is_run = stop - start >= FEWEST_INDICATORS and bool((total == 1).all())
-        if is_run:
-            found.append(tuple(names[start:stop]))
-        start = stop if is_run else start + 1
-    return tuple(found)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

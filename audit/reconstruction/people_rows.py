@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,8 +14,9 @@ from treewarden.audit.population.file_only_population import ROWS_BESIDE_WEIGHTS
 from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.population import Population
 from treewarden.audit.reconstruction.cells import CellMethod, CellProofs, join_by_group
-from treewarden.audit.reconstruction.domain import Domain
+from treewarden.audit.reconstruction.domain import DeclaredColumn, DeclaredDomain, Domain
 from treewarden.ppdm_models.arrays import BoolArray, IndexArray, IntArray, alike
+from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
 from treewarden.ppdm_models.tree.plain_splits import class_counts_of
 from treewarden.ppdm_models.tree.tool import Tool
@@ -70,6 +72,53 @@ class PeopleRows:
         anywhere = alike([column])[1]
         in_cell = np.bincount(within)[within] > 1
         return np.asarray(in_cell & is_many), np.asarray(np.bincount(anywhere)[anywhere] > 1)
+
+
+FEWEST_INDICATORS = 3
+"""Of fewer columns, exactly one may be 1 by chance."""
+
+
+def domain_of(population: Population, trees: Sequence[Tree]) -> DeclaredDomain:
+    """Return the values that a table has in each column that trees test; indicators of one attribute go together."""
+    tested = {feature.name for tree in trees for feature in tree.used_features()}
+    columns = {name: column for name, column in population.columns.items() if name in tested}
+    groups = _indicators(columns)
+    grouped = {name for group in groups for name in group}
+    values = {name: _values(column) for name, column in columns.items() if name not in grouped}
+    return DeclaredDomain(values, groups)
+
+
+def _values(column: Column) -> DeclaredColumn:
+    has_gaps, there = bool(column.missing.any()), ~column.missing
+    values: tuple[str, ...] | tuple[float, ...]
+    if isinstance(column, CategoricalColumn):
+        values = tuple(column.categories[code] for code in np.unique(column.codes[there]).tolist())
+    else:
+        values = tuple(np.unique(column.numbers[there]).tolist())
+    return DeclaredColumn(values or None, has_gaps, is_seen=True)
+
+
+def _indicators(columns: Mapping[str, Column]) -> tuple[tuple[str, ...], ...]:
+    """Return runs of neighbouring columns of which exactly one is 1, and the others are 0, in every record."""
+    found: list[tuple[str, ...]] = []
+    names = [*columns]
+    start = 0
+    while start < len(names):
+        total = np.zeros(len(columns[names[start]]))
+        stop = start
+        while stop < len(names):
+            column = columns[names[stop]]
+            if not isinstance(column, NumericColumn) or not np.isin(column.numbers, (0, 1)).all():
+                break
+            total = total + column.numbers
+            stop += 1
+            if (total > 1).any() or (total == 1).all():
+                break
+        is_run = stop - start >= FEWEST_INDICATORS and bool((total == 1).all())
+        if is_run:
+            found.append(tuple(names[start:stop]))
+        start = stop if is_run else start + 1
+    return tuple(found)
 
 
 def codes_of_people(population: Population, domain: Domain) -> IntArray:

@@ -12,9 +12,9 @@ from treewarden.audit.population.forest import forest_of
 from treewarden.audit.population.population import build_population
 from treewarden.audit.reconstruction.domain import find_domain
 from treewarden.audit.reconstruction.exchanges import find_exchanges
-from treewarden.audit.reconstruction.of_table import domain_of
 from treewarden.audit.reconstruction.people_rows import (
     codes_of_people,
+    domain_of,
     hides_splits,
     rows_of_people,
     tells_choices,

@@ -27,7 +27,8 @@ from treewarden.audit.progress import FOREVER
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.reconstruction import of_model, of_table, proved, single_values
 from treewarden.audit.reconstruction.domain import DeclaredColumn, DeclaredDomain
-from treewarden.audit.reconstruction.of_table import WrongProofError, domain_of, rebuild_people
+from treewarden.audit.reconstruction.of_table import WrongProofError, rebuild_people
+from treewarden.audit.reconstruction.people_rows import domain_of
 from treewarden.ppdm_models.formats.sklearn._fitted import from_sklearn
 from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.ensemble import TreeSampling
