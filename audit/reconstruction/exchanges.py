@@ -25,10 +25,11 @@ from treewarden.audit.reconstruction.domain import Domain
 from treewarden.audit.reconstruction.people_rows import PeopleRows
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
 from treewarden.ppdm_models.tree.column import NumericColumn
+from treewarden.ppdm_models.tree.tool import Tool
 from treewarden.ppdm_models.tree.tree import Criterion
 
-MOST_CHECKS = 100_000
-"""So many nodes are looked at for exchanges, of all rows together."""
+MOST_CHECKS, MOST_IN_VAIN = 60_000, 10_000
+"""So many nodes are looked at for exchanges, of all rows together, and so many before the first exchange."""
 MOST_COUNTED = 8_000_000
 """And so many rows are counted for the nodes' cuts."""
 PARTNER_VALUES = 4
@@ -103,7 +104,7 @@ class _Cuts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Ranks:
-    """The place of each row's value, (R,), among the ``values`` of a column, as scikit-learn compares them, (V,)."""
+    """The place of each row's value, (R,), among the ``values`` of a column, as the learner compares them, (V,)."""
 
     place: IntArray
     values: FloatArray
@@ -112,14 +113,24 @@ class _Ranks:
 def _ranks(
     forest: Forest, population: Population, names: Iterable[str], rows: PeopleRows
 ) -> tuple[_Ranks, ...]:
-    """Return the ranks of the columns of a factor; none where one of them does not hold plain numbers."""
-    treated = {each.name for each in forest.model.features if each.treatments or not each.numeric}
+    """Return the ranks of the columns of a factor; none where one of them is not compared as the table has it.
+
+    Steps before a tree of scikit-learn may change numbers, or ask whether they are some value.
+    """
+    is_single = all(tree.learner.tool is Tool.SCIKIT_LEARN for tree in forest.trees)
+    plain = {
+        each.name
+        for each in forest.model.features
+        if each.numeric and not each.treatments and each.single == is_single
+    }
     found = []
     for name in names:
         column = population.columns.get(name)
-        if not isinstance(column, NumericColumn) or column.missing.any() or name in treated:
+        if not isinstance(column, NumericColumn) or column.missing.any() or name not in plain:
             return ()
-        numbers = column.numbers[rows.profile].astype(np.float32).astype(np.float64)
+        numbers = column.numbers[rows.profile]
+        if is_single:
+            numbers = numbers.astype(np.float32).astype(np.float64)
         values, place = np.unique(numbers, return_inverse=True)
         found.append(_Ranks(place.reshape(-1), values))
     return tuple(found)
@@ -149,6 +160,7 @@ class _CellExchanges:
         ]
         self.ranks = [_ranks(forest, population, each.columns, rows) for each in domain.factors]
         self.checks = self.counted = 0
+        self._is_any = False
         self._cuts: dict[tuple[int, int, int, int], _Cuts | None] = {}
         self._answers: dict[object, bool] = {}
         self._of_cell = _groups_of(rows.cell)
@@ -156,7 +168,8 @@ class _CellExchanges:
     @property
     def is_spent(self) -> bool:
         """Whether so many nodes were looked at that the rest stays open."""
-        return self.checks >= MOST_CHECKS or self.counted >= MOST_COUNTED
+        most = MOST_CHECKS if self._is_any else MOST_IN_VAIN
+        return self.checks >= most or self.counted >= MOST_COUNTED
 
     def of_row(self, row: int) -> list[Exchange]:
         """Return an exchange of all people of a row after which the trees stay; none where none was found."""
@@ -164,6 +177,7 @@ class _CellExchanges:
             for partners in self._plans(row, factor) if ranks else ():
                 exchange = Exchange(row, factor, partners)
                 if self._is_borne(exchange):
+                    self._is_any = True
                     return [exchange]
         return []
 

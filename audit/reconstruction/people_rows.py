@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from treewarden.audit.consistent_tables.facts.exact import SLACK_SHARE
-from treewarden.audit.facts.impurity_rows import branch_impurity
 from treewarden.audit.inverters import inverters
 from treewarden.audit.population.file_only_population import ROWS_BESIDE_WEIGHTS
 from treewarden.audit.population.forest import Forest
@@ -241,20 +240,33 @@ MEASURED = (Criterion.GINI, Criterion.ENTROPY)
 
 
 def compares_columns(forest: Forest) -> bool:
-    """Whether it may be known which columns each node compared: all, or those that a published seed draws."""
-    if any(tree.learner.all_features for tree in forest.trees):
+    """Whether it may be known which columns each node compared: all, or those that a published seed draws.
+
+    An estimator that stands in PMML as text has its seed there, and a number of columns that may be all of them.
+    """
+    if any(tree.learner.all_features or _is_printed(tree) for tree in forest.trees):
         return True
     if isinstance(forest.model, Ensemble) and forest.model.sampling.resampled:
         return bool(forest.model.sampling.seeds)
     return any(tree.format in ROWS_BESIDE_WEIGHTS for tree in forest.trees)
 
 
+def _is_printed(tree: Tree) -> bool:
+    return tree.learner.tool is Tool.SCIKIT_LEARN and tree.learner.stopping is not None
+
+
+DRAWS_FOR_SPLITS = ("catboost",)
+"""Libraries that choose splits on drawn weights of records, though leaves count all records."""
+
+
 def is_sampled(model: Model) -> bool:
-    """Whether trees drew samples of the records, as far as the file says it."""
+    """Whether the splits of trees were chosen on samples of the records, as far as the file says it."""
     if not isinstance(model, Ensemble):
         return False
     if model.growth is None:
         return model.sampling.resampled is not False
+    if model.sampling.resampled or model.growth.library in DRAWS_FOR_SPLITS:
+        return True
     return bool(inverters()[model.growth.library].is_sampled(model.growth))
 
 
@@ -286,15 +298,22 @@ def hides_splits(forest: Forest, rows: PeopleRows) -> BoolArray:
 def _hides_splits(tree: Tree) -> BoolArray:
     """Whether each node of a tree is a leaf that may have been split and pruned again, (N,).
 
-    Not where it could not be split, or where its own cost is no higher than what one more leaf costs (the smallest
-    subtree of least cost; Breiman et al. 1984, section 3.3). Nor where the file does not say how rpart or scikit-learn
-    stopped: people may have pruned it as they liked.
+    Not where it could not be split, or where rpart would have pruned any subtree, as the leaf costs no more than one
+    leaf more (the smallest subtree of least cost; Breiman et al. 1984, section 3.3). In scikit-learn such a subtree
+    took part in the draws of columns for later nodes. Nor where the file does not say how rpart or scikit-learn
+    stopped: people may have pruned it as they liked. Weka raises subtrees, and a policy tree with a seed was pruned by
+    folds, which hang on the order of records.
     """
     found = np.zeros(len(tree.nodes), dtype=bool)
     learner, stopping = tree.learner, tree.learner.stopping
     alpha = 0.0 if stopping is None else stopping.pruning_alpha
-    always = learner.tool in (Tool.SPARK, Tool.WEKA)
-    if not (always or alpha > 0 or (learner.tool is Tool.RPART and stopping is not None)):
+    if learner.tool is Tool.WEKA or (learner.tool is Tool.POLICY_TREE and learner.unmodelled):
+        return ~found
+    if not (
+        learner.tool is Tool.SPARK
+        or alpha > 0
+        or (learner.tool is Tool.RPART and stopping is not None)
+    ):
         return found
     leaves = np.array([leaf.index for leaf in tree.leaves])
     counts = class_counts_of(tree, leaves)
@@ -308,10 +327,5 @@ def _hides_splits(tree: Tree) -> BoolArray:
     found[leaves] = ((counts > 0).sum(axis=1) > 1) & (records >= fewest)
     if learner.tool is Tool.RPART and learner.criterion is not None:
         cost, least = records - counts.max(axis=1), whole.sum() - whole.max()
-    elif learner.tool is Tool.SCIKIT_LEARN and learner.criterion in MEASURED:
-        unit = np.log(2) if learner.criterion is Criterion.ENTROPY else 1.0
-        cost, least = branch_impurity(learner.criterion, counts) / unit, whole.sum()
-    else:
-        return found
-    found[leaves] &= cost > alpha * least * (1 - float(SLACK_SHARE))
+        found[leaves] &= cost > alpha * least * (1 - float(SLACK_SHARE))
     return found

@@ -169,7 +169,7 @@ def _from_settings(match: re.Match[str], records: Callable[[], float | None]) ->
     return Learner(
         criterion=CRITERIA.get(settings.get("criterion", default)),
         min_leaf_records=max(1, smallest, share),
-        all_features=splitter == "best" and looked_at == "None",
+        all_features=splitter == "best" and looked_at in ("None", "1.0"),
         multiway=False,
         tool=Tool.SCIKIT_LEARN,
         unmodelled=tuple(name for name in UNMODELLED if settings.get(name, "None") != "None"),

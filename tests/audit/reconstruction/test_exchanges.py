@@ -1,27 +1,42 @@
 """Rows that are not proved, as people could exchange values: every exchange is made, and the trees are grown again."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 import skops.io
-from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    GradientBoostingClassifier,
+    RandomForestClassifier,
+)
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from tests.kit.tiers import seeds
 from treewarden.audit.population.forest import forest_of
 from treewarden.audit.population.population import build_population
+from treewarden.audit.progress import FOREVER
 from treewarden.audit.reconstruction.domain import find_domain
-from treewarden.audit.reconstruction.exchanges import find_exchanges
+from treewarden.audit.reconstruction.exchanges import _ranks, find_exchanges
+from treewarden.audit.reconstruction.of_table import rebuild_people
 from treewarden.audit.reconstruction.people_rows import (
     codes_of_people,
+    compares_columns,
     domain_of,
     hides_splits,
+    is_sampled,
     rows_of_people,
     tells_choices,
 )
 from treewarden.ppdm_models.arrays import alike
 from treewarden.ppdm_models.files.load import open_model
+from treewarden.ppdm_models.formats.sklearn._fitted import from_sklearn
 from treewarden.ppdm_models.tables.read_table import table_of
+from treewarden.ppdm_models.tree.tool import Tool
+from treewarden.ppdm_models.tree.tree import Criterion, Learner, Stopping
 
 
 def drawn_case(random):
@@ -51,15 +66,19 @@ def drawn_case(random):
     return kind(n_estimators=3, bootstrap=False, **settings), numbers, codes
 
 
+def people_of(model, numbers, codes):
+    """Return the people of a model over such numbers (n, F) and classes (n,)."""
+    texts = {
+        f"x{n}": [repr(number) for number in each] for n, each in enumerate(numbers.T.tolist())
+    }
+    table = table_of(texts | {"ill": [str(code) for code in codes]})
+    return build_population(model, table, sensitive="ill")
+
+
 def people_rows(learner, numbers, codes):
     """Return the forest of a fitted estimator, its people, the domain and their rows."""
-    names = [f"x{n}" for n in range(numbers.shape[1])]
     model = open_model(skops.io.dumps(learner), "model.skops").model
-    texts = {
-        name: [repr(number) for number in numbers[:, n].tolist()] for n, name in enumerate(names)
-    }
-    table = table_of(texts | {"ill": [str(code) for code in codes.tolist()]})
-    people = build_population(model, table, sensitive="ill")
+    people = people_of(model, numbers, codes.tolist())
     forest = forest_of(model, people)
     domain = find_domain(forest.trees, domain_of(people, forest.trees))
     _, cell = alike(list(forest.stops))
@@ -179,3 +198,78 @@ def test_swaps_within_a_class_leave_trees_alone_where_no_leaf_hides_splits(start
     assert found[0, 0] == 0
     assert found[0, 1] > 0
     assert found[1].sum() > 0
+
+
+# (x0, x1, class): the tree after the step has the first row of all that is proved in each table that grows it.
+SCALED = [(2, 1, 1), (1, 1, 0), (0, 0, 0), (1, 0, 1), (0, 1, 1), (0, 1, 0), (2, 0, 0), (2, 0, 0)]
+SCALED = [*SCALED, (2, 1, 1)]
+ENCODED = [(2, 1, 0), (1, 2, 0), (2, 1, 0), (2, 0, 1), (0, 0, 1), (1, 1, 1)]
+
+
+@pytest.mark.parametrize(
+    ("step", "records", "first", "settings"),
+    [
+        (StandardScaler(), SCALED, 1e9, {"max_depth": 2}),
+        (OneHotEncoder(categories=[[0.0, 1.0, 2.0]] * 2), ENCODED, 0.0, {"max_depth": 1}),
+    ],
+)
+def test_no_exchange_is_followed_through_steps_before_the_tree(step, records, first, settings):
+    numbers = np.array([record[:2] for record in records], dtype=float)
+    numbers[:, 0] += first
+    codes = [record[2] for record in records]
+    tree = DecisionTreeClassifier(criterion="entropy", random_state=0, **settings)
+    learner = make_pipeline(step, tree).fit(frame(numbers), codes)
+    model = open_model(skops.io.dumps(learner), "model.skops").model
+    people = people_of(model, numbers, codes)
+    found = rebuild_people(forest_of(model, people), people, FOREVER)
+    assert found.rows_in_groups(2)[1] > 0
+
+
+def test_rpart_compares_numbers_of_64_bits():
+    numbers, codes = np.array([[1e9], [1e9 + 1], [1e9 + 2], [2e9]]), [0, 1, 0, 1]
+    tree = from_sklearn(DecisionTreeClassifier(max_depth=1).fit(frame(numbers), codes))
+    plain = tuple(replace(each, single=False) for each in tree.features)
+    tree = replace(tree, features=plain, learner=Learner(Criterion.GINI, tool=Tool.RPART))
+    people = people_of(tree, numbers, codes)
+    forest = forest_of(tree, people)
+    domain = find_domain(forest.trees, domain_of(people, forest.trees))
+    truth = np.rint(people.truth).astype(np.int64)
+    rows = rows_of_people(codes_of_people(people, domain), forest.stops[0], truth)
+    (ranks,) = _ranks(forest, people, ["x0"], rows)
+    assert len(ranks.values) == len(numbers)
+
+
+def test_what_chose_splits_on_samples_bears_no_exchange():
+    numbers, codes = np.arange(40.0)[:, None], np.arange(40) % 2
+    settings = {"n_estimators": 2, "n_iter_no_change": 1, "validation_fraction": 0.5}
+    learner = GradientBoostingClassifier(**settings).fit(frame(numbers), codes)
+    held_out = open_model(skops.io.dumps(learner), "model.skops").model
+    assert is_sampled(held_out)
+    whole = replace(held_out, sampling=replace(held_out.sampling, resampled=False))
+    assert not is_sampled(whole)
+    assert is_sampled(replace(whole, growth=replace(whole.growth, library="catboost")))
+
+
+def test_a_printed_estimator_may_have_compared_all_columns():
+    numbers, codes = np.arange(8.0)[:, None], np.arange(8) % 2
+    tree = from_sklearn(DecisionTreeClassifier(max_depth=2).fit(frame(numbers), codes))
+    drew = replace(tree.learner, all_features=False)
+    for stopping, compares in ((None, False), (Stopping(), True)):
+        drawn = replace(tree, format="pmml", learner=replace(drew, stopping=stopping))
+        assert compares_columns(forest_of(drawn, people_of(drawn, numbers, codes))) is compares
+
+
+def test_weka_and_seeded_policy_trees_may_have_pruned_any_leaf():
+    numbers, codes = np.array([[0.0], [0.0], [1.0]]), [0, 0, 1]
+    tree = from_sklearn(DecisionTreeClassifier(max_depth=1).fit(frame(numbers), codes))
+    for learner in (
+        Learner(tool=Tool.WEKA),
+        Learner(tool=Tool.POLICY_TREE, unmodelled=("random_state",)),
+    ):
+        other = replace(tree, learner=learner)
+        people = people_of(other, numbers, codes)
+        forest = forest_of(other, people)
+        domain = find_domain(forest.trees, domain_of(people, forest.trees))
+        truth = np.rint(people.truth).astype(np.int64)
+        rows = rows_of_people(codes_of_people(people, domain), forest.stops[0], truth)
+        assert hides_splits(forest, rows).all()
