@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
+from pathlib import Path
 
 import pytest
 
@@ -16,16 +18,19 @@ SEARCH, GRID, MLFLOW, WANDB = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL
 
 
 @pytest.fixture(scope="module")
-def searched():
+def searched(tmp_path_factory):
     pytest.importorskip("sklearn", reason="scikit-learn is not installed")
     names = {}
-    exec(SEARCH, names)
+    with contextlib.chdir(tmp_path_factory.mktemp("search")):
+        exec(SEARCH, names)
+        names["saved"] = Path("x.pmml").read_bytes()
     return names
 
 
 def test_the_search_of_the_page_ends_at_a_model_that_passes(searched):
     found = searched["found"]
     assert found.result.passed
+    assert b"<PMML" in searched["saved"]
     assert found.estimator.get_n_leaves() > 1
     assert 0.5 < found.score <= 1
 
