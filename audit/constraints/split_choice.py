@@ -45,17 +45,12 @@ class SplitChoice(Constraint):
         learner = case.tree.learner
         if learner.tool is Tool.POLICY_TREE:
             return  # its choice proves nothing, or is left out: see ``policy_growth``
-        is_known, criteria = (
-            case.knowledge.split.is_criterion,
-            possible_criteria(case.knowledge, case.tree),
-        )
+        is_known = case.knowledge.split.is_criterion
+        criteria = possible_criteria(case.knowledge, case.tree)
         if not is_known and not criteria and (learner.all_features or learner.criterion is None):
             return
-        from treewarden.audit.facts.node_candidates import (
-            compared_rows,  # heavy
-            drawn_rows,
-            supposed_rows,
-        )
+        # Heavy, and most files say nothing of splits.
+        from treewarden.audit.facts.node_candidates import compared_rows, drawn_rows, supposed_rows
 
         if is_known:
             yield from compared_rows(case)

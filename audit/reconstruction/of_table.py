@@ -124,11 +124,9 @@ def rebuild_people(
         tied = np.minimum(tied, named.shared_rows(cell, truth, regions.is_open, regions.is_cut))
     people_rows = rows_of_people(codes_of_people(population, domain), cell, truth)
     open_rows = _open_rows(forest, population, domain, people_rows, regions.is_asked)
-    rows, is_small = (
-        (people_rows, open_rows),
-        may_search_values(forest.trees, domain, regions.sizes),
-    )
-    values = _value_rows(forest, population, domain, rows, public, until) if is_small else None
+    rows, values = (people_rows, open_rows), None
+    if may_search_values(forest.trees, domain, regions.sizes):
+        values = _value_rows(forest, population, domain, rows, public, until)
     cells = _OwnCells(by_class, regions.sizes == 1, tied, first, open_rows, values)
     is_counted = isinstance(forest.model, Tree) and counts_each_leaf(forest.model)
     if not cells.is_one.any() and not is_counted:

@@ -260,14 +260,14 @@ DRAWS_FOR_SPLITS = ("catboost",)
 
 
 def is_sampled(model: Model) -> bool:
-    """Whether the splits of trees were chosen on samples of the records, as far as the file says it."""
+    """Whether the splits of trees may have been chosen on samples of the records."""
     if not isinstance(model, Ensemble):
         return False
     if model.growth is None:
         return model.sampling.resampled is not False
     if model.sampling.resampled or model.growth.library in DRAWS_FOR_SPLITS:
         return True
-    return bool(inverters()[model.growth.library].is_sampled(model.growth))
+    return inverters()[model.growth.library].is_sampled(model.growth) is not False
 
 
 def tells_choices(tree: Tree) -> bool:

@@ -248,6 +248,8 @@ def test_what_chose_splits_on_samples_bears_no_exchange():
     whole = replace(held_out, sampling=replace(held_out.sampling, resampled=False))
     assert not is_sampled(whole)
     assert is_sampled(replace(whole, growth=replace(whole.growth, library="catboost")))
+    # XGBoost's files do not say which share of the records each tree saw.
+    assert is_sampled(replace(whole, growth=replace(whole.growth, library="xgboost", facts={})))
 
 
 def test_a_printed_estimator_may_have_compared_all_columns():
