@@ -2,165 +2,98 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from xml.parsers import expat
 
 from treewarden.ppdm_models import limits
 from treewarden.ppdm_models.errors import TreeFormatError
-
-# XML elements, and the elements of a tree's nodes as a record of starts and ends, grown where someone needs them.
-
-NODE, DISTRIBUTION, SIMPLE, COMPOUND, TRUE, FALSE = range(6)
-RECORDED = (
-    "Node",
-    "ScoreDistribution",
-    "SimplePredicate",
-    "CompoundPredicate",
-    "True",
-    "False",
+from treewarden.ppdm_models.formats.common.xml_elements import (
+    COMPOUND,
+    NODE,
+    RECORDED,
+    TREES,
+    Element,
+    Recorded,
+    is_model,
+    local_name,
 )
-"""The elements that are recorded, by their codes: there are many of them, and their text is all blanks."""
 
-
-class Element:
-    """One XML element: its name, attributes, children, the text directly inside it, and the line it starts on.
-
-    The name is the local one for PMML (of any version, or without a namespace); anything else has a ``:`` before it.
-    """
-
-    __slots__ = ("attributes", "children", "line", "name", "text")
-
-    def __init__(self, name: str, attributes: dict[str, str], line: int) -> None:
-        self.name = name
-        self.attributes = attributes
-        self.line = line
-        self.children: list[Element] = NOTHING
-        self.text = ""
-
-    def get(self, attribute: str) -> str | None:
-        """Return an attribute; None where it is not there."""
-        return self.attributes.get(attribute)
-
-    def all(self, *names: str) -> Iterator[Element]:
-        """Yield the children with one of these names, in document order."""
-        return (child for child in self.children if child.name in names)
-
-    def first(self, *names: str) -> Element | None:
-        """Return the first child with one of these names."""
-        return next(self.all(*names), None)
-
-    def within(self, *names: str) -> Iterator[Element]:
-        """Yield the element and all inside it that has one of these names (any, without names), in document order."""
-        stack = [self]
-        while stack:
-            element = stack.pop()
-            if not names or element.name in names:
-                yield element
-            stack.extend(reversed(element.children))
-
-
-NOTHING: list[Element] = []
-"""The children of all elements without any; never added to."""
-
-
-class ParseTape:
-    """What the parser met, in its order: the code of each element that starts, and ``~`` that of one that ends.
-
-    ``attributes`` and ``lines`` have an entry per start.
-    """
-
-    __slots__ = ("attributes", "events", "lines")
-
-    def __init__(self) -> None:
-        self.events: list[int] = []
-        self.attributes: list[dict[str, str]] = []
-        self.lines: list[int] = []
-
-    def grown(self, event: int = 0, start: int = 0) -> list[Element]:
-        """Return the element that begins at an event, which is the start of that number, and those still open in it."""
-        stack: list[Element] = []
-        for place in range(event, len(self.events)):
-            code = self.events[place]
-            if code >= 0:
-                element = Element(RECORDED[code], self.attributes[start], self.lines[start])
-                start += 1
-                if stack:
-                    _add(stack[-1], element)
-                stack.append(element)
-            elif len(stack) == 1:
-                break
-            else:
-                stack.pop()
-        return stack
-
-
-class Recorded(Element):
-    """The root of a tree's nodes; what is inside stands on a tape until it is asked for."""
-
-    __slots__ = ("_grown", "tape")
-
-    _grown: list[Element]
-
-    def __init__(self, attributes: dict[str, str], line: int) -> None:
-        self.tape: ParseTape | None = ParseTape()
-        super().__init__(RECORDED[NODE], attributes, line)
-
-    @property
-    def children(self) -> list[Element]:
-        if self._grown is NOTHING and self.tape is not None:
-            self._grown = self.tape.grown()[0].children
-        return self._grown
-
-    @children.setter
-    def children(self, children: list[Element]) -> None:
-        self._grown = children
-
-    def play(self) -> Sequence[Element]:
-        """Give up the tape; return the elements inside that are still open, outermost first."""
-        assert self.tape is not None
-        root, *inner = self.tape.grown()
-        self.tape, self._grown = None, root.children
-        return inner
-
-
-def _add(outer: Element, inner: Element) -> None:
-    if outer.children:
-        outer.children.append(inner)
-    else:
-        outer.children = [inner]
-
+MOST_TEXT, MOST_PIECES = 1_000_000, 50_000
+"""So many characters, in so many pieces, of a text are kept before they are joined to it."""
+MOST_SEEN = 10_000
+"""So many attributes of elements of one name are remembered while a tree is read."""
+MOST_BLANK = 300
+HANDLERS = (
+    *("StartElementHandler", "EndElementHandler", "CharacterDataHandler", "CommentHandler"),
+    *("ProcessingInstructionHandler", "StartDoctypeDeclHandler", "EndDoctypeDeclHandler"),
+    *("StartNamespaceDeclHandler", "XmlDeclHandler", "EntityDeclHandler"),
+)
 
 Finished = Callable[[Element, Sequence[Element]], None]
 """Told of a model's element when it ends, with the elements around it, outermost first."""
 
-MODELS = ("DecisionTree", "Regression", "Scorecard", "NeuralNetwork")
-"""The elements that hold a model and are not called so."""
 
-TREES = ("TreeModel", "DecisionTree")
-"""The models whose nodes are recorded."""
+class ParserListener:
+    """Hears what the parser meets beside the builder of elements, in the same order; this one notes nothing.
+
+    ``around`` are the names of the open elements without their namespaces, behind "" for what is around the root;
+    ``prefixes`` are not empty where the next element is to be heard whatever it is.
+    """
+
+    def __init__(self) -> None:
+        self.around = [""]
+        self.prefixes: list[str] = []
+
+    def attach(self, parser: expat.XMLParserType) -> None:
+        """Ask a parser for what else is to be heard."""
+
+    def start(self, name: str, attributes: dict[str, str]) -> None:
+        """Hear that an element starts; its name is ``namespace name``."""
+        self.around.append(name.rpartition(" ")[2])
+
+    def end(self, name: str) -> None:
+        """Hear that it ends."""
+        self.around.pop()
+
+    def text_piece(self, text: str) -> None:
+        """Hear a piece of text that is not blank, where it stands."""
+
+    def whole_text(self, text: str) -> None:
+        """Hear the text up to the next element that starts or ends."""
+
+    def start_in_nodes(self, name: str, attributes: dict[str, str]) -> None:
+        """Hear that an element starts that goes on a tape."""
+        self.start(name, attributes)
+
+    def end_in_nodes(self, name: str) -> None:
+        """Hear that it ends."""
+        self.end(name)
+
+    def is_plain(self, name: str) -> bool:
+        """Whether elements of this name in a node may be looked at by ``is_settled``; then none hears of their end."""
+        return True
+
+    def is_settled(self, name: str, attributes: dict[str, str]) -> bool | None:
+        """Look at an element of a node; return whether all that say the same need no look, None to hear its start."""
+        return True
+
+    def leave_nodes(self, names: Sequence[str]) -> None:
+        """Hear that elements of these names are open that went on a tape, and what follows does not."""
 
 
-def is_model(name: str) -> bool:
-    """Whether an element of this name holds a model."""
-    return name.endswith("Model") or name in MODELS
-
-
-def local_name(name: str) -> str:
-    """Return the name of an element as ``Element`` has it, from ``namespace name``."""
-    namespace, _, local = name.rpartition(" ")
-    return local if not namespace or "dmg.org" in namespace else f":{local}"
-
-
-def parse(data: bytes, source: str, finished: Finished) -> Element:
+def parse(
+    data: bytes, source: str, finished: Finished, listener: ParserListener | None = None
+) -> Element:
     """Return the root element; ``finished`` is told of each model, and may take its children off to save memory.
 
-    A document type is allowed and never fetched, nor is an entity ever put in.
+    A document type is allowed and never fetched, nor is an entity ever put in. A ``listener`` hears all from the same
+    parser.
 
     Raises:
         TreeFormatError: not well-formed XML, has an entity that is used or lies elsewhere, or nests or holds more
             than the limits allow.
     """
-    builder = _Builder(source, finished)
+    builder = _Builder(source, finished, listener or ParserListener())
     for start in range(0, len(data), limits.XML_TOKEN):
         end = start + limits.XML_TOKEN
         if end < len(data) and data.find(b">", start, end) < 0:
@@ -199,6 +132,9 @@ def run(parser: expat.XMLParserType, data: bytes, source: str) -> None:
         raise TreeFormatError(
             source, f"the file is damaged (not valid XML: {error}); export it again"
         ) from error
+    finally:
+        for handler in HANDLERS:  # what they hold would stay until garbage is collected
+            setattr(parser, handler, None)
 
 
 def _may_be_used(entity: str, data: bytes) -> bool:
@@ -210,9 +146,10 @@ def _may_be_used(entity: str, data: bytes) -> bool:
 class _Builder:
     """Builds elements from what the parser meets."""
 
-    def __init__(self, source: str, finished: Finished) -> None:
+    def __init__(self, source: str, finished: Finished, listener: ParserListener) -> None:
         self.source = source
         self.finished = finished
+        self.listener = listener
         self.top = Element("", {}, 0)
         self.around = [self.top]
         self.names: dict[str, tuple[str, bool, int]] = {}
@@ -220,18 +157,26 @@ class _Builder:
         self.held = 0
         self.hears = False
         self.held_before: list[int] = []
+        self.pieces: list[str] = []
+        self.length = 0
         self.parser = expat.ParserCreate(namespace_separator=" ")
-        self.parser.buffer_text = True
-        self.parser.buffer_size = 1_000_000
-        self.parser.StartElementHandler = self.start
-        self.parser.EndElementHandler = self.end
+        listener.attach(self.parser)
+        self.listen()
+
+    def listen(self) -> None:
+        """Be the one whom the parser tells of elements and text."""
+        parser = self.parser
+        parser.StartElementHandler, parser.EndElementHandler = self.start, self.end
+        parser.CharacterDataHandler = self.hear
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
-        parser, around = self.parser, self.around
+        around = self.around
+        if self.pieces:
+            self.add_text()
         known = self.names.get(name) or self.learn_name(name)
         outer = around[-1]
         is_root = known[0] == "Node" and outer.name in TREES
-        line = parser.CurrentLineNumber
+        line = self.parser.CurrentLineNumber
         element = Recorded(attributes, line) if is_root else Element(known[0], attributes, line)
         if outer.children:
             outer.children.append(element)
@@ -240,59 +185,30 @@ class _Builder:
         around.append(element)
         if known[1]:
             self.held_before.append(self.held)
-        if self.hears is (known[2] >= 0):
-            self.hears = not self.hears
-            parser.CharacterDataHandler = self.words if self.hears else None
-        self.held += 1 + len(attributes)
-        if len(around) > self.deepest or self.held > limits.XML_ELEMENTS:
-            raise self.refused(len(around))
+        self.hears = known[2] < 0
+        self.hold(len(around), attributes)
+        self.listener.start(name, attributes)
         if isinstance(element, Recorded):
-            self.record(element)
+            _Recorder(self, element).listen()
 
-    def record(self, root: Recorded) -> None:
-        """Put what is inside a tree's root on its tape, until the root ends or something else than nodes comes."""
-        parser, tape, names = self.parser, root.tape, self.names
-        assert tape is not None
-        add, add_attributes, add_line = (
-            tape.events.append,
-            tape.attributes.append,
-            tape.lines.append,
-        )
-        add(NODE)
-        add_attributes(root.attributes)
-        add_line(root.line)
-        depth, held, around = len(self.around), self.held, len(self.around)
-        deepest, most = self.deepest, limits.XML_ELEMENTS
+    def hold(self, depth: int, attributes: dict[str, str]) -> None:
+        """Count an element that is held.
 
-        def start(name: str, attributes: dict[str, str]) -> None:
-            nonlocal depth, held
-            code = (names.get(name) or self.learn_name(name))[2]
-            if code < 0:
-                self.around += root.play()
-                stop()
-                self.start(name, attributes)
-                return
-            add(code)
-            add_attributes(attributes)
-            add_line(parser.CurrentLineNumber)
-            depth += 1
-            held += 1 + len(attributes)
-            if depth > deepest or held > most:
-                raise self.refused(depth)
-
-        def end(name: str) -> None:
-            nonlocal depth
-            depth -= 1
-            add(~names[name][2])
-            if depth < around:
-                self.around.pop()
-                stop()
-
-        def stop() -> None:
-            self.held = held
-            parser.StartElementHandler, parser.EndElementHandler = self.start, self.end
-
-        parser.StartElementHandler, parser.EndElementHandler = start, end
+        Raises:
+            TreeFormatError: it lies deeper than is allowed, or is one too many.
+        """
+        self.held += 1 + len(attributes)
+        if depth > self.deepest:
+            raise TreeFormatError(
+                f"{self.source}:{self.parser.CurrentLineNumber}",
+                f"elements nest more than {limits.XML_DEPTH} deep, as no real tree does; export it again",
+            )
+        if self.held > limits.XML_ELEMENTS:
+            raise TreeFormatError(
+                self.source,
+                f"more than {limits.XML_ELEMENTS:,} XML elements and attributes in or around one tree; give the "
+                "tree alone",
+            )
 
     def learn_name(self, name: str) -> tuple[str, bool, int]:
         """Return an element's local name, whether it holds a model, and its code on a tape (-1: it has none)."""
@@ -301,8 +217,23 @@ class _Builder:
         found = self.names[name] = local, is_model(local), code
         return found
 
-    def words(self, text: str) -> None:
-        element = self.around[-1]
+    def hear(self, text: str) -> None:
+        """Keep a piece of text: each line, and each character that is written as a reference, is one."""
+        if not text.isspace():
+            self.listener.text_piece(text)
+        self.pieces.append(text)
+        self.length += len(text)
+        if self.length > MOST_TEXT or len(self.pieces) > MOST_PIECES:
+            self.add_text()
+
+    def add_text(self) -> None:
+        """Give the element the text that was heard."""
+        element, text = self.around[-1], "".join(self.pieces)
+        self.pieces.clear()
+        self.length = 0
+        self.listener.whole_text(text)
+        if not self.hears:
+            return
         element.text += text
         if len(element.text) > limits.XML_TOKEN:
             raise TreeFormatError(
@@ -311,19 +242,164 @@ class _Builder:
             )
 
     def end(self, name: str) -> None:
+        if self.pieces:
+            self.add_text()
         element = self.around.pop()
+        self.listener.end(name)
         if self.names[name][1]:
             self.finished(element, self.around[1:])
             kept = sum(1 + len(inner.attributes) for inner in element.within())
             self.held = self.held_before.pop() + kept
 
-    def refused(self, depth: int) -> TreeFormatError:
-        if depth > self.deepest:
-            return TreeFormatError(
-                f"{self.source}:{self.parser.CurrentLineNumber}",
-                f"elements nest more than {limits.XML_DEPTH} deep, as no real tree does; export it again",
-            )
-        return TreeFormatError(
-            self.source,
-            f"more than {limits.XML_ELEMENTS:,} XML elements and attributes in or around one tree; give the tree alone",
+
+_Kind = tuple[int, str, dict[tuple[str, ...], dict[str, str]]]
+"""Of elements of one name: their code, the name without namespace, and the attributes met, by what they say."""
+_Handlers = tuple[
+    Callable[[str, dict[str, str]], None], Callable[[str], None], Callable[[str], None]
+]
+
+
+class _Recorder:
+    """Puts what is inside a tree's root on its tape, until the root ends or something else than nodes comes.
+
+    Elements of nodes that say what another said before are passed over quickly: the listener saw their like. All else,
+    and what stands inside it, is told to the listener as it comes (``listen_closely``).
+    """
+
+    def __init__(self, builder: _Builder, root: Recorded) -> None:
+        assert root.tape is not None
+        self.builder, self.root, self.tape = builder, root, root.tape
+        self.parser, self.listener = builder.parser, builder.listener
+        self.around = self.listener.around
+        self.outside = len(self.around) - 1
+        self.quick: dict[str, _Kind] = {}
+        """By name, the code of an element, its name without namespace, and the attributes that were seen."""
+        self.ends: dict[str, int] = {}
+        self.close_outside = builder.deepest + 1
+        """How many elements are open when it is enough to listen quickly again."""
+        self.handlers = self._quick_handlers()
+        self.put(NODE, root.attributes)
+
+    def put(self, code: int, attributes: dict[str, str]) -> None:
+        self.tape.events.append(code)
+        self.tape.attributes.append(attributes)
+        self.tape.lines.append(self.parser.CurrentLineNumber)
+
+    def listen(self) -> None:
+        """Be the one whom the parser tells of elements and text."""
+        parser = self.parser
+        parser.StartElementHandler, parser.EndElementHandler, heard = self.handlers
+        parser.CharacterDataHandler = heard
+        self.close_outside = self.builder.deepest + 1
+
+    def listen_closely(self, outside: int) -> None:
+        """Tell the listener of all, until no more than so many elements are open."""
+        self.parser.StartElementHandler, self.parser.EndElementHandler = self.start, self.end
+        self.close_outside = min(self.close_outside, outside)
+
+    def _quick_handlers(self) -> _Handlers:
+        parser, builder, listener, around = self.parser, self.builder, self.listener, self.around
+        add, add_attributes = self.tape.events.append, self.tape.attributes.append
+        add_line, open_element, close_element = self.tape.lines.append, around.append, around.pop
+        prefixes, quick, ends, innermost = (
+            listener.prefixes,
+            self.quick,
+            self.ends,
+            self.outside + 1,
         )
+        deepest, most = builder.deepest, limits.XML_ELEMENTS
+
+        def start(name: str, attributes: dict[str, str]) -> None:
+            kind = quick.get(name) or self.learn(name)
+            if kind is None or prefixes or around[-1] != "Node":
+                self.start(name, attributes)
+                return
+            code, local, seen = kind
+            said = (*attributes, *attributes.values())
+            known = seen.get(said)
+            if known is None:
+                is_settled = listener.is_settled(name, attributes)
+                if is_settled is None:
+                    self.start(name, attributes)
+                    return
+                known = attributes
+                if is_settled and len(seen) < MOST_SEEN:
+                    seen[said] = attributes
+            add(code)
+            add_attributes(known)
+            add_line(parser.CurrentLineNumber)
+            open_element(local)
+            builder.held += 1 + len(attributes)
+            if len(around) > deepest or builder.held > most:
+                builder.hold(len(around), {})
+
+        def end(name: str) -> None:
+            if len(around) == innermost:
+                self.finish(name)
+                return
+            close_element()
+            add(ends[name])
+
+        return start, end, _BlankTexts(self.text).__getitem__
+
+    def learn(self, name: str) -> _Kind | None:
+        """Return what is to be known of the elements of a name to pass over them quickly; None where they are not."""
+        local, _, code = self.builder.names.get(name) or self.builder.learn_name(name)
+        self.ends[name] = ~code
+        if code < 0 or code == COMPOUND or not self.listener.is_plain(name):
+            return None
+        found = self.quick[name] = code, local, {}
+        return found
+
+    def start(self, name: str, attributes: dict[str, str]) -> None:
+        code = (self.builder.names.get(name) or self.builder.learn_name(name))[2]
+        if code < 0:
+            self.leave()
+            self.builder.start(name, attributes)
+            return
+        self.listen_closely(len(self.around))
+        self.put(code, attributes)
+        self.listener.start_in_nodes(name, attributes)
+        self.builder.hold(len(self.around), attributes)
+
+    def end(self, name: str) -> None:
+        if len(self.around) == self.outside + 1:
+            self.finish(name)
+            return
+        self.tape.events.append(~self.builder.names[name][2])
+        self.listener.end_in_nodes(name)
+        if len(self.around) <= self.close_outside:
+            self.listen()
+
+    def text(self, text: str) -> None:
+        """Hear text that is not blank, which no node has."""
+        self.listen_closely(len(self.around) - 1)
+        self.listener.text_piece(text)
+
+    def leave(self) -> None:
+        """Leave the rest of the tree to the builder."""
+        self.listener.leave_nodes(self.around[self.outside + 1 :])
+        self.builder.around += self.root.play()
+        self.builder.listen()
+        del self.handlers  # they hold this record, which holds the tape
+
+    def finish(self, name: str) -> None:
+        """Leave the root that ends."""
+        self.tape.events.append(~NODE)
+        self.builder.listen()
+        self.builder.end(name)
+        del self.handlers  # as above
+
+
+class _BlankTexts(dict[str, None]):
+    """Blank texts that were met; others are told of. A parser asks it without a call of Python for each."""
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        super().__init__()
+        self.tell = tell
+
+    def __missing__(self, text: str) -> None:
+        if not text.isspace():
+            self.tell(text)
+        elif len(self) < MOST_PIECES and len(text) < MOST_BLANK:
+            self[text] = None

@@ -9,7 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from xml.parsers import expat
 
-from treewarden.ppdm_models.formats.common.xml import local_name, run
+from treewarden.ppdm_models.formats.common.xml import run
+from treewarden.ppdm_models.formats.common.xml_elements import local_name
 
 ATTRIBUTE = r"""\s+{name}\s*=\s*("[^"]*"|'[^']*')"""
 START_TAG = re.compile(rb"""<[^\s/>]+(?:\s+[^\s=]+\s*=\s*(?:"[^"]*"|'[^']*'))*\s*/?>""")
@@ -63,32 +64,48 @@ class XmlDocument:
     """
 
     def __init__(self, data: bytes, source: str, whole: bool) -> None:
-        self._wide = next(
-            (
-                code
-                for mark, code in (
-                    (codecs.BOM_UTF16_LE, "utf-16-le"),
-                    (codecs.BOM_UTF16_BE, "utf-16-be"),
-                    (b"<\0", "utf-16-le"),
-                    (b"\0<", "utf-16-be"),
-                )
-                if data.startswith(mark)
-            ),
-            None,
-        )
+        self._wide = _wide_encoding(data)
         self.data = data if self._wide is None else data.decode(self._wide).encode("utf-8")
-        self.encoding = "utf-8"
-        finder = _ElementFinder(self.data, "utf-8" if self._wide else None, whole)
-        run(finder.parser, self.data, source)
-        if self._wide is None and finder.encoding is not None:
-            self.encoding = finder.encoding
-        self.root = finder.top.children[0]
-        self.comments = finder.comments
+        parser = self.new_parser()
+        self.finder = ElementFinder(self.data, parser, whole)
+        parser.StartElementHandler, parser.EndElementHandler = self.finder.start, self.finder.end
+        parser.CommentHandler, parser.CharacterDataHandler = self.finder.comment, self.finder.words
+        parser.XmlDeclHandler = self.finder.declared
+        parser.buffer_text = True
+        run(parser, self.data, source)
+
+    @classmethod
+    def begun(cls, data: bytes, parser: expat.XMLParserType) -> XmlDocument:
+        """Return a document whose ``finder`` is still to be told what a parser meets; not one of wide characters.
+
+        Raises:
+            ValueError: it is one.
+        """
+        if _wide_encoding(data) is not None:
+            raise ValueError("an encoding of two bytes for each character")
+        document = cls.__new__(cls)
+        document._wide, document.data = None, data
+        document.finder = ElementFinder(data, parser, whole=False)
+        return document
+
+    def new_parser(self) -> expat.XMLParserType:
+        """Return a parser for ``data``."""
+        return expat.ParserCreate("utf-8" if self._wide else None, namespace_separator=" ")
 
     @property
-    def is_recoded(self) -> bool:
-        """Whether ``data`` is UTF-8 though the file is not."""
-        return self._wide is not None
+    def root(self) -> ElementSpan:
+        """The outermost element."""
+        return self.finder.top.children[0]
+
+    @property
+    def comments(self) -> list[ElementSpan]:
+        """The comments, in the file's order."""
+        return self.finder.comments
+
+    @property
+    def encoding(self) -> str:
+        """What ``data`` is encoded in."""
+        return "utf-8" if self._wide else self.finder.encoding or "utf-8"
 
     def edited(self, edits: Sequence[Edit]) -> bytes:
         """Return the file with some edits made; of two that overlap the outer one is, and what takes all away."""
@@ -136,11 +153,23 @@ class XmlDocument:
         return plain
 
 
-class _ElementFinder:
-    """Notes where elements start and end."""
+def _wide_encoding(data: bytes) -> str | None:
+    """Return the encoding of a file that takes two bytes for each character; None for any other."""
+    marks = (
+        (codecs.BOM_UTF16_LE, "utf-16-le"),
+        (codecs.BOM_UTF16_BE, "utf-16-be"),
+        (b"<\0", "utf-16-le"),
+        (b"\0<", "utf-16-be"),
+    )
+    return next((code for mark, code in marks if data.startswith(mark)), None)
 
-    def __init__(self, data: bytes, encoding: str | None, whole: bool) -> None:
+
+class ElementFinder:
+    """Notes where elements start and end, of what a parser tells it."""
+
+    def __init__(self, data: bytes, parser: expat.XMLParserType, whole: bool) -> None:
         self.data = data
+        self.parser = parser
         self.whole = whole
         self.encoding: str | None = None
         self.top = ElementSpan("", {}, 0, 0)
@@ -148,13 +177,6 @@ class _ElementFinder:
         self.names: dict[str, str] = {}
         self.comments: list[ElementSpan] = []
         self.inside_nodes = 0
-        self.parser = expat.ParserCreate(encoding, namespace_separator=" ")
-        self.parser.buffer_text = True
-        self.parser.StartElementHandler = self.start
-        self.parser.EndElementHandler = self.end
-        self.parser.CommentHandler = self.comment
-        self.parser.CharacterDataHandler = self.words
-        self.parser.XmlDeclHandler = self.declared
 
     def declared(self, _version: str, encoding: str | None, _standalone: int) -> None:
         self.encoding = encoding
@@ -176,6 +198,16 @@ class _ElementFinder:
         outer.children.append(span)
         self.around.append(span)
         self.inside_nodes += local == "Node"
+
+    def leave_nodes(self, names: Sequence[str]) -> None:
+        """Go on inside elements of these names, outermost first, of which nothing is kept."""
+        self.around += [NODE if name == "Node" else PASSED for name in names]
+        self.inside_nodes += sum(name == "Node" for name in names)
+
+    def note_surrogate(self, attributes: dict[str, str]) -> None:
+        """Note where a test starts that is a surrogate of others; where it ends is not."""
+        line, at = self.parser.CurrentLineNumber, self.parser.CurrentByteIndex
+        self.around[1].children.append(ElementSpan("CompoundPredicate", attributes, line, at))
 
     def words(self, text: str) -> None:
         span = self.around[-1]

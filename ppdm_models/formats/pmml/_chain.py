@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from treewarden.ppdm_models.formats.common.xml import Element
+from treewarden.ppdm_models.formats.common.xml_elements import Element
 from treewarden.ppdm_models.formats.pmml._values import Failure, number
 from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member, NonTreeModel
 from treewarden.ppdm_models.tree.predicate import Always

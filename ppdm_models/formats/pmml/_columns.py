@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from treewarden.ppdm_models import limits
 from treewarden.ppdm_models.arrays import IndexArray
 from treewarden.ppdm_models.errors import TreeFormatError
-from treewarden.ppdm_models.formats.common.xml import (
+from treewarden.ppdm_models.formats.common.xml_elements import (
     COMPOUND,
     DISTRIBUTION,
     FALSE,
@@ -253,7 +253,7 @@ class _TestColumns:
 
 
 def _layout(tape: ParseTape) -> Layout:
-    events = np.asarray(array("b", tape.events), dtype=np.int8)
+    events = np.asarray(tape.events, dtype=np.int8)
     starts = np.flatnonzero(events >= 0)
     kinds = events[starts]
     nodes = np.flatnonzero(kinds == NODE)

@@ -37,20 +37,17 @@ class Unread:
 class Markup:
     """Notes what nobody reads while a parser walks over a file."""
 
-    def __init__(self, document: XmlDocument) -> None:
-        self.document, self.data = document, document.data
+    def __init__(self, document: XmlDocument, parser: expat.XMLParserType) -> None:
+        self.document, self.data, self.parser = document, document.data, parser
         self.found: dict[str, Unread] = {}
         self.around: list[str] = [""]
         self.text_at, self.text_line = -1, 0
         self.prefixes: list[str] = []
         self.doctype_at: tuple[int, int] | None = None
-        encoding = "utf-8" if document.is_recoded else None
-        self.parser = expat.ParserCreate(encoding, namespace_separator=" ")
-        self.parser.ProcessingInstructionHandler = self.instruction
-        self.parser.StartDoctypeDeclHandler = self.doctype
-        self.parser.EndDoctypeDeclHandler = self.end_doctype
-        self.parser.CommentHandler = lambda _text: self.close_text()
-        self.parser.StartNamespaceDeclHandler = self.namespace
+        parser.ProcessingInstructionHandler = self.instruction
+        parser.StartDoctypeDeclHandler = self.doctype
+        parser.EndDoctypeDeclHandler = self.end_doctype
+        parser.StartNamespaceDeclHandler = self.namespace
 
     def note(self, what: str, at: int, line: int, edit: Edit | None) -> None:
         unread = self.found.setdefault(what, Unread(at, line))
@@ -265,8 +262,8 @@ class Constants:
 class Contents(Markup):
     """Looks at the texts, lists and counted parts of a model while a parser walks over its file."""
 
-    def __init__(self, document: XmlDocument) -> None:
-        super().__init__(document)
+    def __init__(self, document: XmlDocument, parser: expat.XMLParserType) -> None:
+        super().__init__(document, parser)
         self.lists = ValueLists()
         self.constants = Constants()
         self.odd_names: list[tuple[str, dict[str, str], int, int]] = []

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from treewarden.ppdm_models import limits
-from treewarden.ppdm_models.formats.common.xml import Element, is_model
+from treewarden.ppdm_models.formats.common.xml_elements import Element, is_model
 from treewarden.ppdm_models.formats.pmml._values import (
     Failure,
     number,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from treewarden.ppdm_models import limits
-from treewarden.ppdm_models.formats.common.xml import Element
+from treewarden.ppdm_models.formats.common.xml_elements import Element
 from treewarden.ppdm_models.formats.pmml._cases import Cases, Compute, Everywhere, combine, work_of
 from treewarden.ppdm_models.formats.pmml._comparisons import (
     ByCategory,

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from treewarden.ppdm_models import limits
-from treewarden.ppdm_models.formats.common.xml import Element
+from treewarden.ppdm_models.formats.common.xml_elements import Element
 from treewarden.ppdm_models.formats.pmml._cases import Cases, outcomes, work_of
 from treewarden.ppdm_models.formats.pmml._declared import (
     Dictionary,
@@ -22,7 +22,6 @@ from treewarden.ppdm_models.formats.pmml._declared import (
     transformations_of,
 )
 from treewarden.ppdm_models.formats.pmml._expressions import EXPRESSIONS, Derivation, WorkBudget
-from treewarden.ppdm_models.formats.pmml._node_numbers import StatedShares
 from treewarden.ppdm_models.formats.pmml._schemas import (
     NOTHING_KEPT,
     CarefulReading,
@@ -41,6 +40,7 @@ from treewarden.ppdm_models.formats.pmml._sources import (
     is_invalid,
     refusal_test,
 )
+from treewarden.ppdm_models.formats.pmml._statistics import StatedShares
 from treewarden.ppdm_models.formats.pmml._tables import read_treatments
 from treewarden.ppdm_models.formats.pmml._values import (
     Failure,

@@ -15,7 +15,7 @@ from treewarden.ppdm_models.formats.common.origin import (
     is_number,
     is_program,
 )
-from treewarden.ppdm_models.formats.common.xml import Element
+from treewarden.ppdm_models.formats.common.xml_elements import Element
 from treewarden.ppdm_models.formats.pmml._tree import SAMPLED, SETTINGS
 from treewarden.ppdm_models.tree.side_channels import NUMBER as NODE_NUMBER
 

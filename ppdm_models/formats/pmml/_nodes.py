@@ -8,16 +8,16 @@ from dataclasses import dataclass
 
 from treewarden.ppdm_models import limits
 from treewarden.ppdm_models.errors import TreeFormatError
-from treewarden.ppdm_models.formats.common.xml import Element, Recorded, is_model
+from treewarden.ppdm_models.formats.common.xml_elements import Element, Recorded, is_model
 from treewarden.ppdm_models.formats.pmml._fields import Fields
-from treewarden.ppdm_models.formats.pmml._node_numbers import (
+from treewarden.ppdm_models.formats.pmml._predicates import PREDICATES, read_predicate
+from treewarden.ppdm_models.formats.pmml._statistics import (
     BAND,
     IMPURITY,
     Stated,
     are_of_one,
     extra_kinds,
 )
-from treewarden.ppdm_models.formats.pmml._predicates import PREDICATES, read_predicate
 from treewarden.ppdm_models.formats.pmml._values import Failure, Vocabulary, number
 from treewarden.ppdm_models.tree.nodes import WHERE_BANDS, Impurity
 from treewarden.ppdm_models.tree.predicate import Always, Predicate

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from treewarden.ppdm_models import limits
-from treewarden.ppdm_models.formats.common.xml import Element
+from treewarden.ppdm_models.formats.common.xml_elements import Element
 from treewarden.ppdm_models.formats.pmml._fields import Fields
 from treewarden.ppdm_models.formats.pmml._sources import (
     COMPARISONS,

@@ -13,7 +13,7 @@ from treewarden.ppdm_models.formats.common.origin import (
     is_marker,
     is_name,
 )
-from treewarden.ppdm_models.formats.common.xml import is_model
+from treewarden.ppdm_models.formats.common.xml_elements import is_model
 
 # Names of results that a PMML file gives its predictions: made of its fields, its values and a few words.
 

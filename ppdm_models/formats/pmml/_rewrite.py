@@ -9,8 +9,8 @@ from lxml import etree
 
 from treewarden.ppdm_models.errors import OutputError
 from treewarden.ppdm_models.formats.common.xml_edit import Edit, ElementSpan, XmlDocument
-from treewarden.ppdm_models.formats.pmml._node_numbers import BAND, IMPURITY, telling_parts
 from treewarden.ppdm_models.formats.pmml._predicates import PREDICATES
+from treewarden.ppdm_models.formats.pmml._statistics import BAND, IMPURITY, telling_parts
 from treewarden.ppdm_models.formats.pmml._write import (
     add_bands,
     add_impurity,

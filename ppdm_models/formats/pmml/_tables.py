@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from treewarden.ppdm_models import limits
 from treewarden.ppdm_models.errors import OutputError
-from treewarden.ppdm_models.formats.common.xml import Element
+from treewarden.ppdm_models.formats.common.xml_elements import Element
 from treewarden.ppdm_models.formats.pmml._comparisons import (
     InvalidOutcome,
     MonotoneStep,

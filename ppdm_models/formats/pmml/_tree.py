@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from treewarden.ppdm_models.formats.common.xml import Element
+from treewarden.ppdm_models.formats.common.xml_elements import Element
 from treewarden.ppdm_models.formats.pmml._declared import Dictionary, read_target, rescaled
 from treewarden.ppdm_models.formats.pmml._fields import Fields, read_tests
-from treewarden.ppdm_models.formats.pmml._node_numbers import contradictions
 from treewarden.ppdm_models.formats.pmml._nodes import read_nodes
+from treewarden.ppdm_models.formats.pmml._statistics import contradictions
 from treewarden.ppdm_models.formats.pmml._values import Failure, number
 from treewarden.ppdm_models.semantics.consistency import is_whole
 from treewarden.ppdm_models.semantics.partition import PartitionProblem, problems

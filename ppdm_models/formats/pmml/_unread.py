@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from xml.parsers import expat
 
 from treewarden.ppdm_models.formats.common.origin import MARKER, NUMBER
 from treewarden.ppdm_models.formats.common.xml import run
@@ -76,21 +77,20 @@ OF_MISSING = ("isMissing", "isNotMissing")
 
 def unread(document: XmlDocument) -> Iterator[tuple[int, FoundLeak]]:
     """Yield what is no part of the model, with where it first stands, in bytes."""
-    finder = _UnreadFinder(document)
-    run(finder.parser, document.data, "model.pmml")
-    finder.note_unused()
-    for what, one in finder.found.items():
-        times = "" if one.often == 1 else f", {one.often} times"
-        said = f"{what}{times}: not part of the model: check it"
-        leak = Leak(LeakKind.UNKNOWN, f"line {one.line}", said, None, one.edits is not None)
-        yield one.start, FoundLeak(leak, tuple(one.edits or ()))
+    parser = document.new_parser()
+    finder = UnreadFinder(document, parser)
+    parser.StartElementHandler, parser.EndElementHandler = finder.start, finder.end
+    parser.CharacterDataHandler = finder.words
+    parser.CommentHandler = lambda _text: finder.close_text()
+    run(parser, document.data, "model.pmml")
+    yield from finder.leaks()
 
 
-class _UnreadFinder(Contents):
-    """Walks over the file once and holds what it does not know."""
+class UnreadFinder(Contents):
+    """Holds what it does not know of what a parser tells it, element by element."""
 
-    def __init__(self, document: XmlDocument) -> None:
-        super().__init__(document)
+    def __init__(self, document: XmlDocument, parser: expat.XMLParserType) -> None:
+        super().__init__(document, parser)
         self.held: list[set[str] | None] = [None]
         """What was seen of each open element's children, where only the first is read."""
         self.hidden = 0
@@ -114,9 +114,15 @@ class _UnreadFinder(Contents):
         self.field = ""
         self.columns: set[str] | None = None
         self.cells: set[str] = set()
-        self.parser.StartElementHandler = self.start
-        self.parser.EndElementHandler = self.end
-        self.parser.CharacterDataHandler = self.words
+
+    def leaks(self) -> Iterator[tuple[int, FoundLeak]]:
+        """Yield what was found once all is read, with where it first stands, in bytes."""
+        self.note_unused()
+        for what, one in self.found.items():
+            times = "" if one.often == 1 else f", {one.often} times"
+            said = f"{what}{times}: not part of the model: check it"
+            leak = Leak(LeakKind.UNKNOWN, f"line {one.line}", said, None, one.edits is not None)
+            yield one.start, FoundLeak(leak, tuple(one.edits or ()))
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
         if self.text_at >= 0:
@@ -189,6 +195,12 @@ class _UnreadFinder(Contents):
         elif local == "Node" and self.functions[-1:] != ["regression"]:
             self.references.labels.add(attributes.get("score", ""))
             self.references.predicted.add(attributes.get("score", ""))
+
+    def is_settled(self, local: str, attributes: dict[str, str]) -> bool:
+        """Whether another such element that says the same needs no look: of this one nothing was noted."""
+        settings = self.settings[local]
+        is_known = all(value in settings.get(name, ()) for name, value in attributes.items())
+        return is_known and not ("value" in attributes and attributes.get("operator") in OF_MISSING)
 
     def plain_setting(self, local: str, attributes: dict[str, str], name: str) -> None:
         """Look at an attribute of such an element; what says what it may is remembered, as nodes say it again."""
@@ -472,8 +484,7 @@ class _UnreadFinder(Contents):
     def words(self, text: str) -> None:
         if text.isspace() or self.hidden or self.text_at >= 0:
             return
-        inner = self.around[-1]
-        is_cell = self.columns is not None and self.around[-2] == "row"
+        inner, is_cell = self.around[-1], self.columns is not None and self.around[-2] == "row"
         if (inner == "Constant" or is_cell) and self.result is not None:
             what = "a cell in an OutputField" if is_cell else "text of a Constant in an OutputField"
             self.references.statements.append(

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from treewarden.ppdm_models.errors import TreeFormatError
-from treewarden.ppdm_models.formats.common.xml import Element
+from treewarden.ppdm_models.formats.common.xml_elements import Element
 
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 ITEM = re.compile(r'"((?:\\"|[^"])*)"|([^\s"]+)')

@@ -11,7 +11,7 @@ from lxml import etree
 
 from treewarden.ppdm_models import limits
 from treewarden.ppdm_models.errors import OutputError
-from treewarden.ppdm_models.formats.pmml._node_numbers import BAND, IMPURITY
+from treewarden.ppdm_models.formats.pmml._statistics import BAND, IMPURITY
 from treewarden.ppdm_models.formats.pmml._tables import domain, treatment_attributes
 from treewarden.ppdm_models.formats.pmml._tree import PREFIX, SAMPLED
 from treewarden.ppdm_models.tree.column import number_text

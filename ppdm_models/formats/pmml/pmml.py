@@ -3,35 +3,40 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import cast
+from xml.parsers import expat
 
 from treewarden.ppdm_models import limits
 from treewarden.ppdm_models.errors import OutputError, TreeFormatError
 from treewarden.ppdm_models.formats import Format, Opened, Rewritable, Strippable, Writer
 from treewarden.ppdm_models.formats.common.origin import is_maker, is_moment
-from treewarden.ppdm_models.formats.common.xml import Element, parse
+from treewarden.ppdm_models.formats.common.xml import ParserListener, parse
 from treewarden.ppdm_models.formats.common.xml_edit import Edit, ElementSpan, XmlDocument
+from treewarden.ppdm_models.formats.common.xml_elements import Element
 from treewarden.ppdm_models.formats.pmml._declared import Dictionary
 from treewarden.ppdm_models.formats.pmml._known_elements import beyond_trees
 from treewarden.ppdm_models.formats.pmml._statistics import (
     FoundLeak,
+    loose_tables,
     of_field,
     of_partition,
     of_quality,
     of_scaling,
     of_schema_field,
     of_statistics,
+    of_table,
     of_targets,
+    of_verification,
     relations,
     removed,
     where_of,
     without_attributes,
 )
 from treewarden.ppdm_models.formats.pmml._tree import read_tree_model
-from treewarden.ppdm_models.formats.pmml._unread import unread
+from treewarden.ppdm_models.formats.pmml._unread import UnreadFinder, unread
 from treewarden.ppdm_models.formats.pmml._values import Failure
 from treewarden.ppdm_models.tree.ensemble import Model, NonTreeModel, with_trees
 from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
@@ -74,7 +79,7 @@ class Pmml(Format, Writer):
 
 
 class _OpenedPmml(Rewritable, Strippable):
-    """The bytes stay, not their elements: one pass reads the model, another finds the leaks when they are asked for.
+    """The bytes stay, not their elements: one pass reads the model, and finds the leaks.
 
     The reader holds the elements of one model at a time (at its peak 95 MB for a tree of 100,000 nodes), the finder
     those around the nodes (1 MB). All elements with their places, which a rewriting needs, take 1.4 GB for 1,000,000
@@ -82,12 +87,15 @@ class _OpenedPmml(Rewritable, Strippable):
     """
 
     def __init__(self, data: bytes, source: str) -> None:
-        super().__init__(_read(data, source))
-        self.data, self.source = data, source
+        model, leaks = _open(data, source)
+        super().__init__(model)
+        self.data, self.source, self._found = data, source, leaks
 
     @cached_property
     def leaks(self) -> tuple[Leak, ...]:
-        return tuple(found_leak.leak for found_leak in find(self._outline()))
+        if self._found is not None:
+            return self._found
+        return _leaks_of(XmlDocument(self.data, self.source, whole=False))
 
     def beyond_trees(self) -> tuple[str, ...]:
         return tuple(beyond_trees(parse(self.data, self.source, lambda *_: None)))
@@ -145,17 +153,86 @@ class _OpenedPmml(Rewritable, Strippable):
             "cannot be changed in place without further changes; write the tree as a new file",
         )
 
-    def _outline(self) -> XmlDocument:
-        return XmlDocument(self.data, self.source, whole=False)
+
+def _open(data: bytes, source: str) -> tuple[Model, tuple[Leak, ...] | None]:
+    """Return the model and the leaks of a file; None where they are found by a pass of their own.
+
+    That is so for characters of two bytes each, and where looking for leaks fails: no model is refused for that, and
+    none is read.
+    """
+    try:
+        listener = _LeakListener(data)
+        model = _read(data, source, listener)
+        return model, _leaks_of(listener.document, listener.finder.leaks())
+    except TreeFormatError as error:
+        if not isinstance(error.__cause__, (LookupError, ValueError)):
+            raise
+    except (ArithmeticError, AssertionError, LookupError, ValueError):
+        pass
+    return _read(data, source), None
 
 
-def _read(data: bytes, source: str) -> Model:
+def _read(data: bytes, source: str, listener: ParserListener | None = None) -> Model:
     reader = _ModelReader(source)
-    root = parse(data, source, reader.finished)
+    root = parse(data, source, reader.finished, listener)
     if root.name not in ROOTS:
         name = root.name.removeprefix(":")
         raise TreeFormatError(f"{source}:{root.line}", f"not PMML: the root element is {name!r}")
     return reader.model(root, any(word in data for word in TREES))
+
+
+class _LeakListener(ParserListener):
+    """Finds leaks in what the parser meets while the model is read; raises ``ValueError`` for wide characters."""
+
+    def __init__(self, data: bytes) -> None:
+        super().__init__()
+        self.data = data
+
+    def attach(self, parser: expat.XMLParserType) -> None:
+        self.document = XmlDocument.begun(self.data, parser)
+        self.spans = self.document.finder
+        self.finder = UnreadFinder(self.document, parser)
+        self.around, self.prefixes = self.finder.around, self.finder.prefixes
+        parser.XmlDeclHandler, parser.CommentHandler = self.spans.declared, self.comment
+
+    def comment(self, text: str) -> None:
+        self.spans.comment(text)
+        self.finder.close_text()
+
+    def start(self, name: str, attributes: dict[str, str]) -> None:
+        self.spans.start(name, attributes)
+        self.finder.start(name, attributes)
+
+    def end(self, name: str) -> None:
+        self.spans.end(name)
+        self.finder.end(name)
+
+    def text_piece(self, text: str) -> None:
+        self.finder.words(text)
+
+    def whole_text(self, text: str) -> None:
+        self.spans.words(text)
+
+    def leave_nodes(self, names: Sequence[str]) -> None:
+        self.spans.leave_nodes(names)
+
+    def end_in_nodes(self, name: str) -> None:
+        self.finder.end(name)
+
+    def start_in_nodes(self, name: str, attributes: dict[str, str]) -> None:
+        if attributes.get("booleanOperator") == "surrogate":
+            self.spans.note_surrogate(attributes)
+        self.finder.start(name, attributes)
+
+    def is_plain(self, name: str) -> bool:
+        return name in self.finder.plain and not self.finder.hidden
+
+    def is_settled(self, name: str, attributes: dict[str, str]) -> bool | None:
+        local = self.finder.plain[name]
+        if self.finder.is_misplaced(local) or "booleanOperator" in attributes:
+            return None
+        self.finder.plain_part(local, attributes)
+        return self.finder.is_settled(local, attributes)
 
 
 def _is_model(data: bytes, source: str, model: Model) -> bool:
@@ -280,18 +357,22 @@ HEX_ID = re.compile(
     r"\b([0-9a-f]{16,}|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})\b"
 )
 SEED = re.compile(rb"\b(random_state|random_seed|seed)\s*=\s*[0-9]+")
-HOLDS_TABLES = ("ModelVerification", "MapValues", "ChildParent", "TextIndexNormalization")
-"""Where a table is looked up, or is found already as one of records."""
-SET_ASIDE = ("PMML", "Extension", "MiningBuildTask")
-"""What a table may be taken out of; all that is inside nodes stands in the outermost element here."""
 USERS = ("user", "author", "creator", "username")
 
 
-def find(document: XmlDocument) -> list[FoundLeak]:
-    """Return what a file gives away, in the file's order."""
+def find(
+    document: XmlDocument, unknown: Iterable[tuple[int, FoundLeak]] | None = None
+) -> list[FoundLeak]:
+    """Return what a file gives away, in its order; ``unknown`` is what is no part of the model, if that was sought."""
     found = [(item.start, leak) for item, leak in _find_leaks(document)]
-    found += unread(document)
+    found += unread(document) if unknown is None else unknown
     return [leak for _, leak in sorted(found, key=lambda pair: pair[0])]
+
+
+def _leaks_of(
+    document: XmlDocument, unknown: Iterable[tuple[int, FoundLeak]] | None = None
+) -> tuple[Leak, ...]:
+    return tuple(found_leak.leak for found_leak in find(document, unknown))
 
 
 def _find_leaks(document: XmlDocument) -> Iterator[tuple[ElementSpan, FoundLeak]]:
@@ -304,7 +385,7 @@ def _find_leaks(document: XmlDocument) -> Iterator[tuple[ElementSpan, FoundLeak]
         "ModelStats": of_statistics,
         "Targets": of_targets,
         "PredictiveModelQuality": of_quality,
-        "ModelVerification": _verification,
+        "ModelVerification": of_verification,
         "MiningField": of_schema_field,
         "MultivariateStats": relations,
         "Correlations": relations,
@@ -318,8 +399,8 @@ def _find_leaks(document: XmlDocument) -> Iterator[tuple[ElementSpan, FoundLeak]
                 yield span, found_leak
         if span.attributes.get("booleanOperator") == "surrogate":
             surrogates.append(span)
-    for table, is_aside in _loose_tables(document.root):
-        yield table, _table(document, table, is_aside)
+    for table, is_aside in loose_tables(document.root):
+        yield table, of_table(document, table, is_aside)
     if surrogates:
         what = (
             f"{len(surrogates)} tests name surrogate splits: more attributes than the tree needs "
@@ -400,29 +481,3 @@ def _task(document: XmlDocument, task: ElementSpan) -> Iterator[FoundLeak]:
     if edits:
         what = "the random seed: anyone with the data can repeat the training"
         yield FoundLeak(Leak(LeakKind.REPLAY, where_of(task), what, None, True), tuple(edits))
-
-
-def _loose_tables(root: ElementSpan) -> Iterator[tuple[ElementSpan, bool]]:
-    """Yield tables that stand where nothing is looked up, and whether they stand where no model reads them."""
-    stack = [(root, root)]
-    while stack:
-        span, above = stack.pop()
-        if span.name == "InlineTable":
-            yield span, above.name in SET_ASIDE
-        elif span.name not in HOLDS_TABLES:
-            stack.extend((child, span) for child in reversed(span.children))
-
-
-def _table(document: XmlDocument, table: ElementSpan, is_aside: bool) -> FoundLeak:
-    rows = sum(1 for _ in table.within("row"))
-    size = f" of {rows} rows" if rows else ""
-    what = f"a table{size} that the model does not use"
-    if not is_aside:
-        return FoundLeak(Leak(LeakKind.RAW_RECORDS, where_of(table), what, rows or None))
-    return removed(document, LeakKind.RAW_RECORDS, table, what, rows or None)
-
-
-def _verification(document: XmlDocument, verification: ElementSpan) -> Iterator[FoundLeak]:
-    rows = sum(1 for _ in verification.within("row"))
-    what = f"{rows} complete records for the verification of the model, often training records"
-    yield removed(document, LeakKind.RAW_RECORDS, verification, what, rows)

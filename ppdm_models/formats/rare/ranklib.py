@@ -16,7 +16,8 @@ from treewarden.ppdm_models.formats.common.node_order import (
     grown,
     simplest,
 )
-from treewarden.ppdm_models.formats.common.xml import Element, parse
+from treewarden.ppdm_models.formats.common.xml import parse
+from treewarden.ppdm_models.formats.common.xml_elements import Element
 from treewarden.ppdm_models.formats.rare._ranking import single_number, summed
 from treewarden.ppdm_models.tree.ensemble import (
     Combination,
