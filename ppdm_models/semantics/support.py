@@ -60,7 +60,7 @@ def with_support(tree: Tree) -> Tree:
     if _says_nobody(tree):
         return _untold(tree)
     if isinstance(tree.nodes, NodeTable):
-        quality = _plain_quality(tree.nodes)
+        quality = plain_quality(tree.nodes)
         if quality is not None:
             return replace(tree, quality=quality)
     for meaning in (_nothing, _shares_only, _repeated_totals, _fractions_of_one, _draws):
@@ -80,7 +80,7 @@ def checked(tree: Tree) -> Tree:
     return replace(tree, quality=Quality.INCONSISTENT, notes=(*tree.notes, said))
 
 
-def _plain_quality(nodes: NodeTable) -> Quality | None:
+def plain_quality(nodes: NodeTable) -> Quality | None:
     """Recognise the common cases fast: nothing is published, or everything, in whole numbers that add up exactly."""
     counts, records = nodes.class_counts, nodes.records
     if nodes.class_shares is not None or nodes.bands is not None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
+from itertools import accumulate, compress
 from xml.parsers import expat
 
 from treewarden.ppdm_models import limits
@@ -13,9 +15,12 @@ from treewarden.ppdm_models.formats.common.xml_elements import (
     RECORDED,
     TREES,
     Element,
+    ParserListener,
+    PlainTag,
     Recorded,
     is_model,
     local_name,
+    plain_tag,
 )
 
 MOST_TEXT, MOST_PIECES = 1_000_000, 50_000
@@ -23,6 +28,12 @@ MOST_TEXT, MOST_PIECES = 1_000_000, 50_000
 MOST_SEEN = 10_000
 """So many attributes of elements of one name are remembered while a tree is read."""
 MOST_BLANK = 300
+BLOCK = 1 << 20
+"""So many bytes of plain nodes are split at once."""
+NODE_TAG = b"<Node"
+TREE_END = re.compile(rb"</(?:TreeModel|DecisionTree)")
+DECLARED = re.compile(rb"(?:\xef\xbb\xbf)?<\?xml[^>]*?encoding\s*=\s*[\"']([\w.-]+)")
+LIKE_ASCII = re.compile(rb"us-ascii|iso-8859-\d{1,2}|windows-125\d", re.IGNORECASE)
 HANDLERS = (
     *("StartElementHandler", "EndElementHandler", "CharacterDataHandler", "CommentHandler"),
     *("ProcessingInstructionHandler", "StartDoctypeDeclHandler", "EndDoctypeDeclHandler"),
@@ -31,54 +42,6 @@ HANDLERS = (
 
 Finished = Callable[[Element, Sequence[Element]], None]
 """Told of a model's element when it ends, with the elements around it, outermost first."""
-
-
-class ParserListener:
-    """Hears what the parser meets beside the builder of elements, in the same order; this one notes nothing.
-
-    ``around`` are the names of the open elements without their namespaces, behind "" for what is around the root;
-    ``prefixes`` are not empty where the next element is to be heard whatever it is.
-    """
-
-    def __init__(self) -> None:
-        self.around = [""]
-        self.prefixes: list[str] = []
-
-    def attach(self, parser: expat.XMLParserType) -> None:
-        """Ask a parser for what else is to be heard."""
-
-    def start(self, name: str, attributes: dict[str, str]) -> None:
-        """Hear that an element starts; its name is ``namespace name``."""
-        self.around.append(name.rpartition(" ")[2])
-
-    def end(self, name: str) -> None:
-        """Hear that it ends."""
-        self.around.pop()
-
-    def text_piece(self, text: str) -> None:
-        """Hear a piece of text that is not blank, where it stands."""
-
-    def whole_text(self, text: str) -> None:
-        """Hear the text up to the next element that starts or ends."""
-
-    def start_in_nodes(self, name: str, attributes: dict[str, str]) -> None:
-        """Hear that an element starts that goes on a tape."""
-        self.start(name, attributes)
-
-    def end_in_nodes(self, name: str) -> None:
-        """Hear that it ends."""
-        self.end(name)
-
-    def is_plain(self, name: str) -> bool:
-        """Whether elements of this name in a node may be looked at by ``is_settled``; then none hears of their end."""
-        return True
-
-    def is_settled(self, name: str, attributes: dict[str, str]) -> bool | None:
-        """Look at an element of a node; return whether all that say the same need no look, None to hear its start."""
-        return True
-
-    def leave_nodes(self, names: Sequence[str]) -> None:
-        """Hear that elements of these names are open that went on a tape, and what follows does not."""
 
 
 def parse(
@@ -101,12 +64,17 @@ def parse(
                 source,
                 f"the file has {limits.XML_TOKEN:,} bytes without a tag, which no tree needs; export it again",
             )
-    run(builder.parser, data, source)
+    run(builder.parser, data, source, builder.feed)
     return builder.top.children[0]
 
 
-def run(parser: expat.XMLParserType, data: bytes, source: str) -> None:
-    """Let a parser loose on bytes.
+def run(
+    parser: expat.XMLParserType,
+    data: bytes,
+    source: str,
+    feed: Callable[[bytes], None] | None = None,
+) -> None:
+    """Let a parser loose on bytes, all at once or as ``feed`` gives it them.
 
     Raises:
         TreeFormatError: not well-formed XML, or has an entity that is used, of parameters, or outside the file.
@@ -122,7 +90,10 @@ def run(parser: expat.XMLParserType, data: bytes, source: str) -> None:
 
     parser.EntityDeclHandler = refuse_entity
     try:
-        parser.Parse(data, True)
+        if feed is None:
+            parser.Parse(data, True)
+        else:
+            feed(data)
     except expat.ExpatError as error:
         raise TreeFormatError(
             f"{source}:{error.lineno}",
@@ -135,6 +106,20 @@ def run(parser: expat.XMLParserType, data: bytes, source: str) -> None:
     finally:
         for handler in HANDLERS:  # what they hold would stay until garbage is collected
             setattr(parser, handler, None)
+
+
+def _plain_encoding(data: bytes) -> str | None:
+    """Return what plain tags may be decoded by; None where bytes may mean anything else, or say more than they do."""
+    declared = DECLARED.match(data)
+    if b"<!DOCTYPE" in data:
+        return None
+    if declared is None or declared[1].lower() == b"utf-8":
+        return "utf-8"
+    return "ascii" if LIKE_ASCII.fullmatch(declared[1]) else None
+
+
+def _line_ends(data: bytes) -> int:
+    return data.count(b"\n") + data.count(b"\r") - data.count(b"\r\n")
 
 
 def _may_be_used(entity: str, data: bytes) -> bool:
@@ -159,6 +144,7 @@ class _Builder:
         self.held_before: list[int] = []
         self.pieces: list[str] = []
         self.length = 0
+        self.recorder: _Recorder | None = None
         self.parser = expat.ParserCreate(namespace_separator=" ")
         listener.attach(self.parser)
         self.listen()
@@ -168,6 +154,22 @@ class _Builder:
         parser = self.parser
         parser.StartElementHandler, parser.EndElementHandler = self.start, self.end
         parser.CharacterDataHandler = self.hear
+
+    def feed(self, data: bytes) -> None:
+        """Give the parser all bytes; those of plain nodes are split into tags here, and the parser only checks them."""
+        view, at, encoding = memoryview(data), 0, _plain_encoding(data)
+        start = -1 if encoding is None else data.find(NODE_TAG)
+        while start >= 0 and encoding is not None:
+            body, end = data.find(b"<", start + 1), TREE_END.search(data, start)
+            if body < 0 or end is None:
+                break
+            self.parser.Parse(view[at:start], False)
+            self.parser.Parse(view[start:body], False)
+            at = body
+            if self.recorder is not None and self.recorder.start_byte == start:
+                at = self.recorder.take_plain(data, body, end.start(), encoding)
+            start = data.find(NODE_TAG, end.start())
+        self.parser.Parse(view[at:], True)
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
         around = self.around
@@ -189,7 +191,8 @@ class _Builder:
         self.hold(len(around), attributes)
         self.listener.start(name, attributes)
         if isinstance(element, Recorded):
-            _Recorder(self, element).listen()
+            self.recorder = _Recorder(self, element, name)
+            self.recorder.listen()
 
     def hold(self, depth: int, attributes: dict[str, str]) -> None:
         """Count an element that is held.
@@ -266,8 +269,9 @@ class _Recorder:
     and what stands inside it, is told to the listener as it comes (``listen_closely``).
     """
 
-    def __init__(self, builder: _Builder, root: Recorded) -> None:
+    def __init__(self, builder: _Builder, root: Recorded, name: str) -> None:
         assert root.tape is not None
+        self.name, self.start_byte = name, builder.parser.CurrentByteIndex
         self.builder, self.root, self.tape = builder, root, root.tape
         self.parser, self.listener = builder.parser, builder.listener
         self.around = self.listener.around
@@ -315,19 +319,18 @@ class _Recorder:
                 self.start(name, attributes)
                 return
             code, local, seen = kind
-            said = (*attributes, *attributes.values())
+            said, line = (*attributes, *attributes.values()), parser.CurrentLineNumber
             known = seen.get(said)
             if known is None:
-                is_settled = listener.is_settled(name, attributes)
-                if is_settled is None:
+                if not listener.settle(local, attributes, line):
                     self.start(name, attributes)
                     return
                 known = attributes
-                if is_settled and len(seen) < MOST_SEEN:
+                if code != NODE and len(seen) < MOST_SEEN:
                     seen[said] = attributes
             add(code)
             add_attributes(known)
-            add_line(parser.CurrentLineNumber)
+            add_line(line)
             open_element(local)
             builder.held += 1 + len(attributes)
             if len(around) > deepest or builder.held > most:
@@ -371,6 +374,83 @@ class _Recorder:
         if len(self.around) <= self.close_outside:
             self.listen()
 
+    def take_plain(self, data: bytes, at: int, end: int, encoding: str) -> int:
+        """Take tags from a byte on, as long as they are plain; return where the first stands that is not."""
+        is_quick = self.close_outside > self.builder.deepest
+        is_plain = is_quick and self.learn(self.name) is not None
+        if not is_plain:
+            return at
+        line = self.tape.lines[0] + _line_ends(data[self.start_byte : at])
+        parser, view, tag_of_text = self.parser, memoryview(data), dict[str, PlainTag]()
+        parser.StartElementHandler = parser.EndElementHandler = parser.CharacterDataHandler = None
+        while is_plain and at < end:
+            stop = end if end - at <= BLOCK else data.rfind(b"<", at, at + BLOCK)
+            try:
+                texts = str(view[at + 1 : stop], encoding).split("<")
+            except UnicodeDecodeError:
+                break
+            taken, line = self.take_tags(texts, tag_of_text, line)
+            if taken < len(texts):
+                is_plain = False
+                stop = at + len("<".join(["", *texts[:taken]]).encode(encoding))
+            parser.Parse(view[at:stop], False)
+            at = stop
+            if len(tag_of_text) > MOST_SEEN:
+                tag_of_text.clear()
+        self.listen()
+        return at
+
+    def take_tags(
+        self, texts: Sequence[str], tag_of_text: dict[str, PlainTag], line: int
+    ) -> tuple[int, int]:
+        """Put tags on the tape up to the first that is not plain, nests too deep, is one too many or ends the root.
+
+        Returns how many there are, and the line behind them.
+        """
+        first: list[int] = []
+        size = len(texts)
+        for place in [place for place, text in enumerate(texts) if text not in tag_of_text]:
+            text = texts[place]
+            if text not in tag_of_text:
+                tag = plain_tag(text)
+                if tag is None:
+                    size = place
+                    break
+                tag_of_text[text] = tag
+                first.append(place)
+        if not size:
+            return 0, line
+        tags = map(tag_of_text.__getitem__, texts[:size])
+        events, attributes, is_start, levels, counts, ends, names = zip(*tags, strict=True)
+        size = self.within_limits(levels, counts)
+        lines = list(accumulate(ends, initial=line))
+        for place in first:
+            if place >= size:
+                break
+            name = names[place]
+            if name and not self.listener.settle(name, attributes[place], lines[place]):
+                size = place
+        is_start, levels = is_start[:size], levels[:size]
+        self.tape.events.frombytes(b"".join(events[:size]))
+        self.tape.attributes.extend(compress(attributes, is_start))
+        self.tape.lines.extend(compress(lines, is_start))
+        open_nodes = len(self.around) + sum(levels)
+        self.around += ["Node"] * sum(levels)
+        del self.around[open_nodes:]
+        self.builder.held += sum(counts[:size])
+        return size, lines[size]
+
+    def within_limits(self, levels: Sequence[int], counts: Sequence[int]) -> int:
+        """Return how many tags stand before the end of the root; none where they are too many or nest too deep."""
+        depths = list(accumulate(levels))
+        deepest = len(self.around) + 1 + max(depths)
+        if deepest > self.builder.deepest or self.builder.held + sum(counts) > limits.XML_ELEMENTS:
+            return 0
+        most = self.outside + 1 - len(self.around)
+        if min(depths) >= most:
+            return len(depths)
+        return next(place for place, depth in enumerate(depths) if depth < most)
+
     def text(self, text: str) -> None:
         """Hear text that is not blank, which no node has."""
         self.listen_closely(len(self.around) - 1)
@@ -381,12 +461,14 @@ class _Recorder:
         self.listener.leave_nodes(self.around[self.outside + 1 :])
         self.builder.around += self.root.play()
         self.builder.listen()
+        self.builder.recorder = None
         del self.handlers  # they hold this record, which holds the tape
 
     def finish(self, name: str) -> None:
         """Leave the root that ends."""
         self.tape.events.append(~NODE)
         self.builder.listen()
+        self.builder.recorder = None
         self.builder.end(name)
         del self.handlers  # as above
 

@@ -1,9 +1,13 @@
-"""XML elements, and the elements of a tree's nodes as a record of starts and ends, grown where someone needs them."""
+"""XML elements, and the elements of a tree's nodes as a record of starts and ends; who hears of them."""
 
 from __future__ import annotations
 
+import re
+import sys
 from array import array
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+from xml.parsers import expat
 
 NODE, DISTRIBUTION, SIMPLE, COMPOUND, TRUE, FALSE = range(6)
 RECORDED = (
@@ -89,6 +93,78 @@ class ParseTape:
         return stack
 
 
+class PlainTag(NamedTuple):
+    """A tag of a node, or of a part of one, as text: what a tape has of it, and what follows from it.
+
+    ``is_start`` says that an element starts, ``levels`` by how many what follows lies deeper, ``held`` how many
+    elements and attributes it has, ``lines`` how many lines end in it and behind it; ``name`` is "" where an element
+    only ends.
+    """
+
+    events: bytes
+    attributes: dict[str, str]
+    is_start: bool
+    levels: int
+    held: int
+    lines: int
+    name: str
+
+
+PLAIN_TAG = re.compile(
+    r"""(?:(Node|ScoreDistribution|SimplePredicate|True|False)((?:[ \n\r\t]+(?!xmlns)[A-Za-z]+="[^"\n\r\t]*")*)"""
+    r"""[ \n\r\t]*(/?)|/Node[ \n\r\t]*)>[ \n\r\t]*"""
+)
+REFERENCE = re.compile(r"&(?:(lt)|(gt)|(quot)|(apos)|(amp));")
+CHARACTERS = ("", "<", ">", '"', "'", "&")
+
+
+def plain_tag(text: str) -> PlainTag | None:
+    """Return what a tag says from behind its ``<`` up to the next one: of a node, or of one of its parts that is empty.
+
+    None where it is anything else, or says anything that takes more than this to understand.
+    """
+    found = PLAIN_TAG.fullmatch(text)
+    if found is None:
+        return None
+    lines = text.count("\n")
+    if "\r" in text:
+        lines += text.count("\r") - text.count("\r\n")
+    name, said, is_empty = found.groups()
+    if name is None:
+        return PlainTag(bytes([255 - NODE]), {}, False, -1, 0, lines=lines, name="")
+    parts = said.split('"')
+    attributes = dict(zip(map(NAMES.__getitem__, parts[:-1:2]), parts[1::2], strict=True))
+    if "&" in said:
+        for attribute, value in attributes.items():
+            plain = REFERENCE.sub(lambda match: CHARACTERS[match.lastindex or 0], value)
+            if value.count("&") != len(REFERENCE.findall(value)):
+                return None
+            attributes[attribute] = plain
+    code, held = RECORDED.index(name), 1 + len(attributes)
+    if is_empty:
+        return PlainTag(
+            bytes([code, 255 - code]), attributes, True, 0, held, lines=lines, name=name
+        )
+    return (
+        PlainTag(bytes([code]), attributes, True, 1, held, lines=lines, name=name)
+        if code == NODE
+        else None
+    )
+
+
+class _AttributeNames(dict[str, str]):
+    """The names of attributes by how they stand in a tag, up to the quote: one text for each name."""
+
+    def __missing__(self, text: str) -> str:
+        name = sys.intern(text.strip().removesuffix("="))
+        if len(self) < MOST_NAMES:
+            self[text] = name
+        return name
+
+
+NAMES, MOST_NAMES = _AttributeNames(), 1_000
+
+
 class Recorded(Element):
     """The root of a tree's nodes; what is inside stands on a tape until it is asked for."""
 
@@ -123,6 +199,57 @@ def _add(outer: Element, inner: Element) -> None:
         outer.children.append(inner)
     else:
         outer.children = [inner]
+
+
+class ParserListener:
+    """Hears what the parser meets beside the builder of elements, in the same order; this one notes nothing.
+
+    ``around`` are the names of the open elements without their namespaces, behind "" for what is around the root;
+    ``prefixes`` are not empty where the next element is to be heard whatever it is.
+    """
+
+    def __init__(self) -> None:
+        self.around = [""]
+        self.prefixes: list[str] = []
+
+    def attach(self, parser: expat.XMLParserType) -> None:
+        """Ask a parser for what else is to be heard."""
+
+    def start(self, name: str, attributes: dict[str, str]) -> None:
+        """Hear that an element starts; its name is ``namespace name``."""
+        self.around.append(name.rpartition(" ")[2])
+
+    def end(self, name: str) -> None:
+        """Hear that it ends."""
+        self.around.pop()
+
+    def text_piece(self, text: str) -> None:
+        """Hear a piece of text that is not blank, where it stands."""
+
+    def whole_text(self, text: str) -> None:
+        """Hear the text up to the next element that starts or ends."""
+
+    def start_in_nodes(self, name: str, attributes: dict[str, str]) -> None:
+        """Hear that an element starts that goes on a tape."""
+        self.start(name, attributes)
+
+    def end_in_nodes(self, name: str) -> None:
+        """Hear that it ends."""
+        self.end(name)
+
+    def is_plain(self, name: str) -> bool:
+        """Whether elements of this name in a node may be looked at by ``settle``; then none hears of their end."""
+        return True
+
+    def settle(self, local: str, attributes: dict[str, str], line: int) -> bool:
+        """Look at a node, or a part of one; false, and no look, where its start and end are to be heard.
+
+        Where it is true, nobody hears of others that say the same. It may come before the parser does.
+        """
+        return True
+
+    def leave_nodes(self, names: Sequence[str]) -> None:
+        """Hear that elements of these names are open that went on a tape, and what follows does not."""
 
 
 MODELS = ("DecisionTree", "Regression", "Scorecard", "NeuralNetwork")

@@ -283,11 +283,13 @@ def _both(
 
 
 def _numbers(texts: Sequence[str]) -> Numbers:
-    """Return finite numbers."""
-    is_plain = NUMERALS.fullmatch("".join(texts)) is not None
-    _require(is_plain, max(map(len, texts), default=0) < 1000)
+    """Return finite numbers; each text is looked at once."""
+    known = dict.fromkeys(texts, 0.0)
+    is_plain = NUMERALS.fullmatch("".join(known)) is not None
+    _require(is_plain, max(map(len, known), default=0) < 1000)
     try:
-        found = np.asarray(array("d", map(float, texts)), dtype=np.float64)
+        known.update(zip(known, map(float, known), strict=True))
+        found = np.asarray(array("d", map(known.__getitem__, texts)), dtype=np.float64)
     except ValueError:
         raise NotPlainError from None
     _require(bool(np.isfinite(found).all()))

@@ -16,7 +16,14 @@ from treewarden.ppdm_models.formats.pmml._statistics import contradictions
 from treewarden.ppdm_models.formats.pmml._values import Failure, number
 from treewarden.ppdm_models.semantics.consistency import is_whole
 from treewarden.ppdm_models.semantics.partition import PartitionProblem, problems
-from treewarden.ppdm_models.semantics.support import REASONS, REPEATED_TOTALS, checked, with_support
+from treewarden.ppdm_models.semantics.support import (
+    REASONS,
+    REPEATED_TOTALS,
+    checked,
+    plain_quality,
+    with_support,
+)
+from treewarden.ppdm_models.tree.nodes import NodeTable
 from treewarden.ppdm_models.tree.privacy_claim import CLAIM_WORDS, read_claim
 from treewarden.ppdm_models.tree.tool import Tool
 from treewarden.ppdm_models.tree.tree import (
@@ -353,6 +360,10 @@ def _judged(tree: Tree, model: Element, fail: Failure) -> Tree:
         return with_support(tree)
     if said not in list(Quality):
         raise fail(model, f"unknown quality {said!r}; known values: {', '.join(Quality)}")
+    if isinstance(tree.nodes, NodeTable) and plain_quality(tree.nodes) is not None:
+        return replace(
+            tree, quality=Quality(said)
+        )  # all numbers are whole and add up, or there are none
     nodes = []
     for node in tree.nodes:
         as_shares = node.class_shares is not None and node.class_counts == node.class_shares

@@ -170,19 +170,22 @@ class UnreadFinder(Contents):
 
     def plain_part(self, local: str, attributes: dict[str, str]) -> None:
         """Look at one of the elements that most of a tree is made of."""
-        settings = self.settings[local]
-        for name, value in attributes.items():
-            values = settings.get(name)
-            if values is None or value not in values:
-                self.plain_setting(local, attributes, name)
+        at, line = self.parser.CurrentByteIndex, self.parser.CurrentLineNumber
+        is_settled = self.has_settings(local, attributes)
+        for name, value in () if is_settled else attributes.items():
+            if not is_setting(local, name, value):
+                self.setting(local, attributes, name, at, line)
+        self.use_part(local, attributes, line)
+        if not is_settled and "value" in attributes and attributes.get("operator") in OF_MISSING:
+            self.attribute(local, attributes, "value", at, line)
+
+    def use_part(self, local: str, attributes: dict[str, str], line: int) -> None:
+        """Note what such an element asks for and predicts."""
         if local == "SimplePredicate":
             value = attributes.get("value", "")
             self.lists.mention(value)
             self.constants.compared.add(value.strip())
             self.references.asked.add((self.scope, attributes.get("field", "")))
-            if "value" in attributes and attributes.get("operator") in OF_MISSING:
-                at, line = self.parser.CurrentByteIndex, self.parser.CurrentLineNumber
-                self.attribute(local, attributes, "value", at, line)
         elif local == "ScoreDistribution":
             label = attributes.get("value", "")
             if label in self.references.predicted and label in self.references.labels:
@@ -191,27 +194,22 @@ class UnreadFinder(Contents):
             if any(_is_more_than_none(attributes.get(name)) for name in COUNTED):
                 self.references.predicted.add(label)
             else:
-                self.unpredicted.setdefault(label, self.parser.CurrentLineNumber)
+                self.unpredicted.setdefault(label, line)
         elif local == "Node" and self.functions[-1:] != ["regression"]:
             self.references.labels.add(attributes.get("score", ""))
             self.references.predicted.add(attributes.get("score", ""))
 
-    def is_settled(self, local: str, attributes: dict[str, str]) -> bool:
-        """Whether another such element that says the same needs no look: of this one nothing was noted."""
+    def has_settings(self, local: str, attributes: dict[str, str]) -> bool:
+        """Return whether there is nothing to note of the attributes of such an element, which many nodes say."""
         settings = self.settings[local]
-        is_known = all(value in settings.get(name, ()) for name, value in attributes.items())
-        return is_known and not ("value" in attributes and attributes.get("operator") in OF_MISSING)
-
-    def plain_setting(self, local: str, attributes: dict[str, str], name: str) -> None:
-        """Look at an attribute of such an element; what says what it may is remembered, as nodes say it again."""
-        value = attributes[name]
-        if not is_setting(local, name, value):
-            at, line = self.parser.CurrentByteIndex, self.parser.CurrentLineNumber
-            self.setting(local, attributes, name, at, line)
-        elif name != "id":  # which no other node has
-            values = self.settings[local].setdefault(name, set())
-            if len(values) < MOST_REMEMBERED:
-                values.add(value)
+        for name, value in attributes.items():
+            values = settings.get(name, ())
+            if value not in values:
+                if not is_setting(local, name, value):
+                    return False
+                if name != "id" and len(values) < MOST_REMEMBERED:  # which no other node has
+                    settings.setdefault(name, set()).add(value)
+        return not ("value" in attributes and attributes.get("operator") in OF_MISSING)
 
     def stands(self, parent: str, local: str) -> bool:
         """Return whether an element is evaluated where it stands, and is the first of those that are read once."""

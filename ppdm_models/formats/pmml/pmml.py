@@ -13,9 +13,9 @@ from treewarden.ppdm_models import limits
 from treewarden.ppdm_models.errors import OutputError, TreeFormatError
 from treewarden.ppdm_models.formats import Format, Opened, Rewritable, Strippable, Writer
 from treewarden.ppdm_models.formats.common.origin import is_maker, is_moment
-from treewarden.ppdm_models.formats.common.xml import ParserListener, parse
+from treewarden.ppdm_models.formats.common.xml import parse
 from treewarden.ppdm_models.formats.common.xml_edit import Edit, ElementSpan, XmlDocument
-from treewarden.ppdm_models.formats.common.xml_elements import Element
+from treewarden.ppdm_models.formats.common.xml_elements import Element, ParserListener
 from treewarden.ppdm_models.formats.pmml._declared import Dictionary
 from treewarden.ppdm_models.formats.pmml._known_elements import beyond_trees
 from treewarden.ppdm_models.formats.pmml._statistics import (
@@ -227,12 +227,11 @@ class _LeakListener(ParserListener):
     def is_plain(self, name: str) -> bool:
         return name in self.finder.plain and not self.finder.hidden
 
-    def is_settled(self, name: str, attributes: dict[str, str]) -> bool | None:
-        local = self.finder.plain[name]
-        if self.finder.is_misplaced(local) or "booleanOperator" in attributes:
-            return None
-        self.finder.plain_part(local, attributes)
-        return self.finder.is_settled(local, attributes)
+    def settle(self, local: str, attributes: dict[str, str], line: int) -> bool:
+        if self.finder.is_misplaced(local) or not self.finder.has_settings(local, attributes):
+            return False
+        self.finder.use_part(local, attributes, line)
+        return True
 
 
 def _is_model(data: bytes, source: str, model: Model) -> bool:

@@ -103,7 +103,8 @@ def test_leaks_found_while_a_model_is_read_are_those_of_a_pass_of_their_own(name
     """A model that is read with the leaks is the one that is read alone, and neither changes what refuses it."""
     data = (DATA / f"pmml/good/{name}.pmml").read_bytes()
     ends = [place + 1 for place, byte in enumerate(data) if byte == ord(">")]
-    for end in few(ends, 6, 25):
+    behind_root = data.index(b">", data.index(b"<Node")) + 1
+    for end in [behind_root, *few(ends, 6, 25)]:
         odd = data[:end] + piece.encode() + data[end:]
         together, alone = told(pmml._open, odd), told(pmml._read, odd)
         if isinstance(alone, str):
