@@ -60,12 +60,17 @@ class ClassedLeaves:
         """
         both, lump = np.unique(np.stack([lump_of, class_of_group]), axis=1, return_inverse=True)
         old, known = both
-        found = sparse.csr_array(arcs[old])[:, self.leaf].tocoo()
-        own = self.together[self.leaf[found.col], known[found.row]]
-        can = (known[found.row] == OPEN) | (own == self.klass[found.col])
+        cells = sparse.csr_array(arcs[old]).tocoo()
+        own = np.where(known[cells.row] == OPEN, OPEN, self.part_of[cells.col, known[cells.row]])
+        is_known = own != OPEN
+        is_open = known == OPEN
+        # Who may have any class can be in all parts of a leaf.
+        whole = sparse.csr_array(sparse.diags_array(is_open.astype(np.float64)) @ arcs[old])
+        whole.eliminate_zeros()
+        one = (cells.data[is_known], (cells.row[is_known], own[is_known]))
         shape = (len(old), len(self.leaf))
-        kept = sparse.coo_array((found.data[can], (found.row[can], found.col[can])), shape=shape)
-        return lump.reshape(-1), kept.tocsr()
+        kept = sparse.coo_array(one, shape=shape).tocsr() + whole[:, self.leaf]
+        return lump.reshape(-1), sparse.csr_array(kept)
 
     def arcs(
         self, arcs: CompatibleValues, nodes: IndexArray, class_of_group: IndexArray
@@ -88,6 +93,14 @@ class ClassedLeaves:
         shape, parts = (len(self.leaf), leaves * classes), np.arange(len(self.leaf))
         gather = sparse.csr_array((np.ones(len(parts)), (parts, self.at)), shape=shape)
         return replace(placed, over=sparse.csr_array(placed.over @ gather))
+
+    @property
+    def part_of(self) -> IndexArray:
+        """The part of each class of each leaf, (L, m), ``OPEN`` where nobody is."""
+        leaves, classes = self.together.shape
+        code = np.arange(leaves)[:, None] * classes + self.together
+        part = np.searchsorted(self.at, code).clip(max=len(self.at) - 1)
+        return np.where((self.together >= 0) & (self.at[part] == code), part, OPEN)
 
     @property
     def at(self) -> IndexArray:

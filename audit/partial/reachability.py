@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -342,37 +342,6 @@ def compatible_values_of(
     row, node, kind = _together(row, node, kind, kinds)
     allowed, inside = values_of(kinds, secret, domain, population)
     return CompatibleValues(lump_of.reshape(-1), row, node, kind, allowed, inside)
-
-
-def joined(parts: Sequence[CompatibleValues], profiles: Sequence[IndexArray]) -> CompatibleValues:
-    """Return the arcs of some profiles of each part, (N,), one part below the other."""
-    lumps = np.cumsum(
-        [0, *(int(compatible_values.lump_of.max(initial=-1)) + 1 for compatible_values in parts)]
-    )
-    kinds = np.cumsum([0, *(len(compatible_values.allowed) for compatible_values in parts)])
-    return CompatibleValues(
-        np.concatenate(
-            [
-                compatible_values.lump_of[own] + at
-                for compatible_values, own, at in zip(parts, profiles, lumps, strict=False)
-            ]
-        ),
-        np.concatenate(
-            [
-                compatible_values.row + at
-                for compatible_values, at in zip(parts, lumps, strict=False)
-            ]
-        ),
-        np.concatenate([compatible_values.node for compatible_values in parts]),
-        np.concatenate(
-            [
-                compatible_values.kind + at
-                for compatible_values, at in zip(parts, kinds, strict=False)
-            ]
-        ),
-        np.concatenate([compatible_values.allowed for compatible_values in parts]),
-        np.concatenate([compatible_values.inside for compatible_values in parts]),
-    )
 
 
 def _ways(

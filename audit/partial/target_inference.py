@@ -31,7 +31,6 @@ from treewarden.audit.partial.fitting.flows import (
 from treewarden.audit.partial.fitting.margin_fitting import GAP, FittedMargins, fit_margins
 from treewarden.audit.partial.fitting.split_constrained import (
     CutProblem,
-    PlacedPart,
     estimate_under_splits,
 )
 from treewarden.audit.partial.fitting.splits import place_people
@@ -220,11 +219,10 @@ def infer_with_outcome(
         placed_estimate = parts.by_class(
             place_people(people.counts, lump_of, net, placed, sizes), len(leaves.nodes)
         )
-        reason = why_broken(problem.choice, [placed_estimate])
+        reason = why_broken(problem.choice, placed_estimate)
         if reason and reason != NOT_COMPARED:
-            part = PlacedPart(placed_estimate, net, placed.gap)
             constrained = estimate_under_splits(
-                CutProblem(problem.choice, (part,), parts.class_counts),
+                CutProblem(problem.choice, placed_estimate, net, placed.gap, parts.class_counts),
                 values,
                 allowed(problem.options, problem.effort.enforcing),
             )
@@ -281,13 +279,13 @@ def _posterior(
     if choice is not None:
         placed_estimate = place_people(problem.people.counts, lump_of, net, placed, leaves.sizes)
         by_class = placed_estimate.of_classes(of_leaves.values)
-        reason = why_broken(choice, [by_class])
+        reason = why_broken(choice, by_class)
         if reason == NOT_COMPARED:
             return Undetermined(reason)
         if reason:
-            part = PlacedPart(by_class, net, placed.gap)
+            class_counts = of_leaves.values * leaves.sizes[:, None]
             posterior = estimate_under_splits(
-                CutProblem(choice, (part,), of_leaves.values * leaves.sizes[:, None]),
+                CutProblem(choice, by_class, net, placed.gap, class_counts),
                 shares(net, placed, of_leaves.values, leaves.sizes)[lump_of],
                 allowed(problem.options, problem.effort.enforcing),
             )

@@ -88,11 +88,14 @@ class ImpliedValues:
     by: tuple[str, ...]
     people: float
 
-    def for_class(self, number: int) -> ImpliedValues:
-        """Return what is said of the people of one class, by its number among those that are known."""
-        if not self.of_class or self.of_class[number] == OPEN:
-            return self
-        return replace(self, of_profile=np.full_like(self.of_profile, self.of_class[number]))
+    def of_rows(self, profile: IndexArray, number: IndexArray) -> ImpliedValues:
+        """Return the same of people of these profiles, each of a class by its number among those that are known, (N,).
+
+        What a class says goes before what columns say.
+        """
+        by_class = np.array(self.of_class, dtype=np.intp)[number]
+        of_profile = np.where(by_class == OPEN, self.of_profile[profile], by_class)
+        return replace(self, of_profile=of_profile, of_class=())
 
     def take(self, profiles: IndexArray) -> ImpliedValues:
         """Return the same for some of the profiles."""

@@ -8,7 +8,7 @@ people of each class over the leaves by itself: that is what opens columns.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,6 +20,7 @@ from treewarden.audit.options import DEFAULT, AuditOptions
 from treewarden.audit.partial.attributes.attribute_posterior import (
     AttributeEstimate,
     AttributeEstimator,
+    AttributeRows,
 )
 from treewarden.audit.partial.attributes.secret_part import summed
 from treewarden.audit.partial.class_rows import NOT_USED as CLASSES_NOT_USED
@@ -48,8 +49,8 @@ from treewarden.audit.partial.unmodelled_knowledge import (
     unsized_tables,
 )
 from treewarden.audit.partial.value_rules import NOT_USED as OUTCOME_NOT_USED
-from treewarden.audit.partial.value_rules import SPANNING as OUTCOME_SPANNING
 from treewarden.audit.partial.value_rules import (
+    OPEN,
     ImpliedClasses,
     ImpliedValues,
     excluding_columns,
@@ -58,6 +59,7 @@ from treewarden.audit.partial.value_rules import (
     indicators_of_secret,
     target_of,
 )
+from treewarden.audit.partial.value_rules import SPANNING as OUTCOME_SPANNING
 from treewarden.audit.population.population import Population
 from treewarden.audit.progress import Clock
 from treewarden.audit.reading import Undetermined
@@ -76,14 +78,10 @@ ALL_DECIDE = "every leaf that such a person can reach allows only this value"
 
 @dataclass(frozen=True, slots=True)
 class UnsizedAttribute:
-    """Attribute inference where no sizes are known, over the ``arcs`` to where people can stop.
-
-    ``profiles`` are those of the people of each class, where everybody's is known, or of all people.
-    """
+    """Attribute inference where no sizes are known, over the ``arcs`` to where people can stop."""
 
     estimator: AttributeEstimator
     arcs: CompatibleValues
-    profiles: Sequence[IndexArray]
 
     def infer(self, sized: TargetInference) -> TargetInference:
         """Return what follows of the secret, given what would if the sizes were published."""
@@ -91,11 +89,10 @@ class UnsizedAttribute:
         posterior, prior = sized.posterior, sized.prior
         if isinstance(posterior, Posterior) and isinstance(prior, Posterior):
             share = _value_frequencies(prior.values, is_left)
-            classes = self.estimator.classes
-            if classes is None:
-                posterior = between(share, share, share, posterior)
+            if self.estimator.knows_classes:
+                posterior = self._weighed(share, posterior)
             else:
-                posterior = self._weighed(share, classes, posterior)
+                posterior = between(share, share, share, posterior)
         is_certain = is_left & (is_left.sum(axis=1) == 1)[:, None]
         proved = Proofs(is_certain, ~is_left, np.zeros_like(is_left))
         worlds = unsized_tables(sized.population, proved, sized.worlds, ALL_DECIDE)
@@ -106,23 +103,21 @@ class UnsizedAttribute:
         """Return which values some leaf leaves that can hold such a person, (N, B)."""
         arcs, lumps = self.arcs, int(self.arcs.lump_of.max()) + 1
         left = arcs.allowed[arcs.kind].astype(np.float64)
-        classes, leaves = self.estimator.classes, self.estimator.leaves
-        holds = np.ones((len(self.estimator.context.tree.nodes), 1), dtype=bool)
-        if classes is not None:
-            holds = can_hold(len(holds), leaves)[:, classes]
-        return np.concatenate(
-            [
-                summed(arcs.row, own[arcs.node].astype(np.float64), left, lumps)[arcs.lump_of[some]]
-                > 0
-                for own, some in zip(holds.T, self.profiles, strict=True)
-            ]
-        )
+        nodes, rows = len(self.estimator.context.tree.nodes), self.estimator.rows
+        holds = np.ones((nodes, 1), dtype=bool)
+        if self.estimator.knows_classes:
+            holds = can_hold(nodes, self.estimator.leaves)
+        found = np.zeros((len(rows.group), left.shape[1]), dtype=bool)
+        for klass in np.unique(rows.klass).tolist():
+            own = holds[arcs.node, klass].astype(np.float64)
+            some = rows.klass == klass
+            found[some] = summed(arcs.row, own, left, lumps)[arcs.lump_of[some]] > 0
+        return found
 
-    def _weighed(
-        self, share: FloatArray, classes: IndexArray, sized: Posterior
-    ) -> Posterior | Undetermined:
+    def _weighed(self, share: FloatArray, sized: Posterior) -> Posterior | Undetermined:
         """Return the estimate where everybody's class is known; ``share`` (N, B) where no leaf has any of a class."""
         estimator, leaves = self.estimator, self.estimator.leaves
+        classes, number = np.unique(estimator.rows.klass, return_inverse=True)
         of_leaves = leaves.estimate(estimator.options)
         if isinstance(of_leaves, Undetermined):
             return of_leaves
@@ -141,7 +136,7 @@ class UnsizedAttribute:
         width = 1 + 3 * size
         found = average_over_paths(view, weigh_path, len(classes) * width)
         found = found.reshape(len(found), len(classes), width)
-        own_rows = np.concatenate([found[some, at] for at, some in enumerate(self.profiles)])
+        own_rows = found[estimator.rows.group, number.reshape(-1)]
         total = own_rows[:, :1]
         values, low, high = (
             np.divide(own_rows[:, start : start + size], total, out=share.copy(), where=total > 0)
@@ -262,15 +257,16 @@ def infer_attribute(
     tested &= {feature.name for feature in context.tree.features}
     doubts = _doubts(context, secret, knowledge, classes, sorted(tested))
     is_uncounted = knows_target and not context.leaves.are_counted
-    flows = 0 if until.is_over else effort.flows // len(classes.people_by_class)
+    flows = 0 if until.is_over else effort.flows
     is_sized = context.are_sizes_published
+    rows = _rows_of(context, knowledge, classes)
+    choice = choice_of(context, knowledge.people, doubts) if is_sized else None
     estimator = AttributeEstimator(
         context=context,
         knowledge=knowledge,
         secret=secret,
-        classes=classes.classes,
-        people_by_class=classes.people_by_class,
-        choice=choice_of(context, knowledge.people, doubts) if is_sized else None,
+        rows=rows,
+        choice=None if choice is None else choice.take(rows.group),
         doubts=doubts,
         is_compared=context.knowledge.split.is_criterion and bool(tested),
         options=options,
@@ -285,8 +281,27 @@ def infer_attribute(
         inference = replace(inference, worlds=worlds)
     if is_sized:
         return inference
-    profiles = [part.profiles for part in estimates.full.parts]
-    return UnsizedAttribute(estimator, estimates.full.arcs, profiles).infer(inference)
+    return UnsizedAttribute(estimator, estimates.full.arcs).infer(inference)
+
+
+def _rows_of(
+    context: TreeContext, knowledge: AdversaryKnowledge, classes: _KnownClasses
+) -> AttributeRows:
+    """Return people of each known class, one class after the other, by group; or of each group, where none is known."""
+    known = [OPEN] if classes.classes is None else classes.classes.tolist()
+    row_of = np.full((len(context.tree.classes), knowledge.groups), -1, dtype=np.intp)
+    groups, size = [], 0
+    for klass, number in zip(known, classes.people_by_class, strict=True):
+        here = np.bincount(knowledge.group_of_profile, number, knowledge.groups) > 0
+        groups.append(np.flatnonzero(here))
+        own = slice(None) if klass == OPEN else klass
+        row_of[own, here] = size + np.arange(len(groups[-1]))
+        size += len(groups[-1])
+    return AttributeRows(
+        group=np.concatenate(groups),
+        klass=np.repeat(np.array(known, dtype=np.intp), [len(group) for group in groups]),
+        row_of=row_of,
+    )
 
 
 def _known_classes(
@@ -367,10 +382,10 @@ def _estimate(
     ruled = [] if implied is None else [estimator.estimate(views[0], implied, flows)]
     if outcome is not None:
         rules = (None,) if implied is None else (None, implied)
+        of_group = np.full(estimator.knowledge.groups, OPEN, dtype=np.intp)
+        of_group[estimator.knowledge.group_of_profile] = outcome.of
         ruled += [
-            estimator.estimate_with_outcome(view, rule, outcome.of, flows)
-            for view in views
-            for rule in rules
+            estimator.estimate(view, rule, flows, of_group) for view in views for rule in rules
         ]
     return _AttributeEstimates(full, unaided, tuple(ruled))
 
@@ -383,7 +398,7 @@ def _conclude(
 ) -> TargetInference:
     """Return what the estimates say together: the span of all, and tables that fit whatever is taken for known."""
     secret, population = estimator.secret, estimator.population
-    people, full = _people(estimator, estimates.full), estimates.full
+    people, full = _people(estimator), estimates.full
     worlds = _worlds(estimator, people, full)
     for estimate in estimates.ruled:
         worlds = keep_common_tables(worlds, _worlds(estimator, people, estimate))
@@ -398,7 +413,7 @@ def _conclude(
         ),
         worlds=worlds,
         doubts=estimator.doubts,
-        gap=max(float(estimate.gaps.max(initial=0.0)) for estimate in (full, *estimates.others)),
+        gap=max(float(each.part.gaps.max(initial=0.0)) for each in (full, *estimates.others)),
         said=said,
         prior=certain(np.tile(share, (len(people.counts), 1))),
     )
@@ -415,32 +430,30 @@ def _remarkable(estimator: AttributeEstimator, implied: ImpliedValues | None) ->
     return tuple(said)
 
 
-def _people(estimator: AttributeEstimator, estimate: AttributeEstimate) -> Population:
+def _people(estimator: AttributeEstimator) -> Population:
     """Return the people as the adversary tells them apart, with how many of each have each secret value."""
-    people, classes, secret = estimator.knowledge.people, estimator.classes, estimator.secret
-    parts = estimate.parts
-    rows = np.concatenate([part.profiles for part in parts])
-    columns = {name: column.take(rows) for name, column in people.columns.items()}
-    qi = people.qi
-    if classes is not None:
+    people, secret, rows = estimator.knowledge.people, estimator.secret, estimator.rows
+    population, size = estimator.population, len(rows.group)
+    columns = {name: column.take(rows.group) for name, column in people.columns.items()}
+    qi, number = people.qi, population.counts
+    profile, klass = np.arange(len(number)), np.zeros(len(number), dtype=np.intp)
+    if estimator.knows_classes:
         tree = estimator.context.tree
-        target = target_of(tree, estimator.population)
-        klass = np.repeat(classes, [len(part.profiles) for part in parts])
-        columns[target] = CategoricalColumn(klass, tree.classes)
+        target = target_of(tree, population)
+        columns[target] = CategoricalColumn(rows.klass, tree.classes)
         qi = (*qi, target)
-    size, values = estimator.knowledge.groups, len(secret.values)
-    cell = estimator.knowledge.group_of_profile * values + secret.of
-    counts = [
-        np.bincount(cell, number, size * values).reshape(size, values)[part.profiles]
-        for number, part in zip(estimator.people_by_class, parts, strict=True)
-    ]
-    truth = np.concatenate(counts).astype(np.float64)
+        assert not isinstance(population.truth, Undetermined)
+        profile, klass = np.nonzero(population.truth > 0)
+        number = population.truth[profile, klass]
+    row = rows.row_of[klass, estimator.knowledge.group_of_profile[profile]]
+    truth = np.zeros((size, len(secret.values)))
+    np.add.at(truth, (row, secret.of[profile]), number)
     return replace(
         people,
         qi=qi,
         columns=columns,
         counts=truth.sum(axis=1),
-        leaf=np.full(len(rows), -1, dtype=np.intp),
+        leaf=np.full(size, -1, dtype=np.intp),
         truth=truth,
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,34 +11,24 @@ from scipy import sparse
 from treewarden.audit.bounds import Bounds
 from treewarden.audit.entropy.posterior import Posterior, span_estimates
 from treewarden.audit.options import AuditOptions
-from treewarden.audit.partial.attributes.secret_part import (
-    SecretInference,
-    StackedInference,
-    infer_part,
-    stack_parts,
-)
+from treewarden.audit.partial.attributes.secret_part import SecretInference, infer_part
 from treewarden.audit.partial.class_rows import (
     NOT_SOLVED,
     ClassedLeaves,
     fit_under_rows,
     leaves_by_class,
 )
-from treewarden.audit.partial.fitting.flows import AdversaryBudget, Allowance, allowed
+from treewarden.audit.partial.fitting.flows import AdversaryBudget, allowed
 from treewarden.audit.partial.fitting.margin_fitting import GAP
 from treewarden.audit.partial.fitting.margins import off_by
-from treewarden.audit.partial.fitting.split_constrained import (
-    CutProblem,
-    PlacedPart,
-    fit_under_splits,
-)
-from treewarden.audit.partial.fitting.splits import PlacedEstimate, SplitChoiceView
+from treewarden.audit.partial.fitting.split_constrained import CutProblem, fit_under_splits
+from treewarden.audit.partial.fitting.splits import SplitChoiceView
 from treewarden.audit.partial.functional_dependencies import AdversaryKnowledge
 from treewarden.audit.partial.partial_view import PartialView
 from treewarden.audit.partial.reachability import (
     CompatibleValues,
     Proofs,
     compatible_values_of,
-    joined,
 )
 from treewarden.audit.partial.secret_values import Secret
 from treewarden.audit.partial.tree_context import LeafTable, TreeContext
@@ -49,16 +40,29 @@ from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray
 
 
 @dataclass(frozen=True, slots=True)
-class AttributeEstimate:
-    """What follows of all people with so much of what columns imply; the arrays are of all parts, one below the other.
+class AttributeRows:
+    """People as an adversary tells them apart who is after a secret: by group, and by class where that is known.
 
-    ``arcs`` are which values are compatible with where people can stop, ``gaps`` how far parts are from the optimum.
+    Of N rows ``group`` is the inference group, and ``klass`` the class, ``OPEN`` where it is not known, (N,) both.
+    ``row_of`` (m, G) is the row of people of a class and group, -1 where there are none.
+    """
+
+    group: IndexArray
+    klass: IndexArray
+    row_of: IndexArray
+
+
+@dataclass(frozen=True, slots=True)
+class AttributeEstimate:
+    """What follows of all people with so much of what columns imply.
+
+    ``arcs`` are which values are compatible with where people of each row can stop, whatever their class is. ``part``
+    is what follows where each class of a leaf is counted, if classes are known.
     """
 
     arcs: CompatibleValues
-    parts: list[SecretInference]
+    part: SecretInference
     posterior: Posterior | Undetermined
-    gaps: FloatArray
     proved: Proofs
     ranges: Bounds[IntArray]
 
@@ -67,9 +71,8 @@ class AttributeEstimate:
 class AttributeEstimator:
     """Attribute inference by one adversary, as far as it is the same with and without what columns imply.
 
-    ``doubts`` are why more may be known, and ``choice`` what is used of how splits were chosen; ``classes`` (C,) and
-    how many people of each profile have each, ``people_by_class`` (P,), where everybody's class is known, else None and
-    all people. ``is_compared`` says that splits on the secret may say more of who has what inside a leaf.
+    ``doubts`` are why more may be known, and ``choice`` what is used of how splits were chosen, of the people in
+    ``rows``. ``is_compared`` says that splits on the secret may say more of who has what inside a leaf.
     ``uncounted`` are the classes that are ``together`` in leaves where they are not counted, (L, m), by what is
     published and by what whole records prove (`class_rows`).
     """
@@ -77,14 +80,18 @@ class AttributeEstimator:
     context: TreeContext
     knowledge: AdversaryKnowledge
     secret: Secret
-    classes: IndexArray | None
-    people_by_class: tuple[FloatArray, ...]
+    rows: AttributeRows
     choice: SplitChoiceView | None
     doubts: tuple[str, ...]
     is_compared: bool
     options: AuditOptions
     effort: AdversaryBudget
     uncounted: tuple[IndexArray, IndexArray] | None
+
+    @property
+    def knows_classes(self) -> bool:
+        """Whether everybody's class is known."""
+        return bool((self.rows.klass != OPEN).all())
 
     @property
     def leaves(self) -> LeafTable:
@@ -97,61 +104,79 @@ class AttributeEstimator:
         return self.context.population
 
     def estimate(
-        self, view: PartialView, implied: ImpliedValues | None, flows: int
+        self,
+        view: PartialView,
+        implied: ImpliedValues | None,
+        flows: int,
+        outcome: IndexArray | None = None,
     ) -> AttributeEstimate:
         """Return what follows of people as a view has them, and of what columns imply of the secret.
 
-        ``flows`` is how many arcs may be looked at for each part of the people.
+        ``flows`` is how many arcs may be looked at. ``outcome`` (G,) is the class of some groups, where columns imply
+        it, ``OPEN`` of the others.
         """
-        arcs, parts = self._arcs(view, implied), []
-        arcs_of_part, group_of_profile = [], self.knowledge.group_of_profile
-        for number, people in enumerate(self.people_by_class):
-            of_class = None if implied is None else implied.for_class(number)
-            own = arcs if of_class is implied else self._arcs(view, of_class)
-            arcs_of_part.append(own)
-            parts.append(
-                infer_part(own, self.leaves, self.population, group_of_profile, people, flows)
-            )
-        stacked = stack_parts(parts)
+        arcs = self._arcs(view, implied)
+        klass = self.rows.klass if outcome is None else outcome[self.rows.group]
+        over = None
+        if (klass != OPEN).any():
+            over = leaves_by_class(self.leaves, self.population)
+        part = self._infer(over, arcs, klass, flows)
         if self.uncounted is not None:
-            return self._estimate_uncounted(
-                self.uncounted, arcs_of_part, parts, stacked, flows * len(parts)
-            )
-        bare = self._bare(stacked)
+            return self._estimate_uncounted(self.uncounted, arcs, part, flows)
+        bare = self._bare(part)
         posterior: Posterior | Undetermined = bare
         if self.choice is not None:
-            posterior = self._where_counted(self.choice, parts, bare)
+            posterior = self._under_splits(self.choice, over, part, bare)
         elif self.doubts:
             posterior = Undetermined(f"no inference: {'; '.join(self.doubts)}")
-        return AttributeEstimate(
-            arcs, parts, posterior, stacked.gaps, stacked.proved, stacked.ranges
-        )
+        return AttributeEstimate(arcs, part, posterior, part.proved, part.ranges)
+
+    def _arcs(self, view: PartialView, implied: ImpliedValues | None) -> CompatibleValues:
+        """Return where people of each row can stop, and which values that leaves."""
+        group, domain = self.rows.group, view.hidden.get(self.secret.name)
+        if implied is not None and max(implied.of_class, default=OPEN) != OPEN:
+            number = np.unique(self.rows.klass, return_inverse=True)[1].reshape(-1)
+            view, implied = view.take(group), implied.of_rows(group, number)
+            return compatible_values_of(view, self.secret, domain, self.population, implied)
+        arcs = compatible_values_of(view, self.secret, domain, self.population, implied)
+        return replace(arcs, lump_of=arcs.lump_of[group])
+
+    def _infer(
+        self,
+        over: ClassedLeaves | None,
+        arcs: CompatibleValues,
+        klass: IndexArray,
+        flows: int,
+    ) -> SecretInference:
+        """Return what follows over leaves that are parted by class, or over the leaves as they are."""
+        group_of_profile = self.knowledge.group_of_profile
+        if over is None:
+            people, row = self.population, self.rows.row_of[0, group_of_profile]
+            return infer_part(arcs, self.leaves, people, row, flows)
+        people = over.population
+        assert not isinstance(people.truth, Undetermined)
+        row = self.rows.row_of[people.truth.argmax(axis=1), group_of_profile[over.of]]
+        own = over.arcs(arcs, self.leaves.nodes, klass)
+        return infer_part(own, over.leaves, people, row, flows)
 
     def _estimate_uncounted(
         self,
         together: tuple[IndexArray, IndexArray],
-        arcs: list[CompatibleValues],
-        parts: list[SecretInference],
-        counted: StackedInference,
+        arcs: CompatibleValues,
+        counted: SecretInference,
         flows: int,
     ) -> AttributeEstimate:
         """Return what follows where everybody's class is known and those in the leaves are not counted.
 
-        ``parts`` are the people of each class if they were, and ``counted`` what follows: such tables fit, so that they
-        show what is possible.
+        ``counted`` is what follows if they were: such tables fit, so that they show what is possible.
         """
-        assert self.classes is not None
-        klass = np.repeat(self.classes, [len(part.profiles) for part in parts])
-        place = np.full((len(self.context.tree.classes), self.knowledge.groups), -1)
-        reached = [part.profiles for part in parts]
-        place[klass, np.concatenate(reached)] = np.arange(len(klass))
-        for_estimate, for_proof = (
-            self._over(each, joined(arcs, reached), klass, place, work)
-            for each, work in zip(together, (0, flows), strict=True)
-        )
-        proved = replace(for_proof[1].proved, possible=counted.proved.possible)
+        klass = self.rows.klass
+        over, for_proof = (leaves_by_class(self.leaves, self.population, each) for each in together)
+        part = self._infer(over, arcs, klass, 0)
+        proof = self._infer(for_proof, arcs, klass, flows)
+        proved = replace(proof.proved, possible=counted.proved.possible)
         between = replace(
-            for_proof[1].ranges,
+            proof.ranges,
             reached_low=counted.ranges.reached_low,
             reached_high=counted.ranges.reached_high,
         )
@@ -159,31 +184,13 @@ class AttributeEstimator:
             f"no inference: {'; '.join(self.doubts)}"
         )
         if not self.doubts:
-            posterior = self._under_rows(*for_estimate, klass)
-        return AttributeEstimate(arcs[0], parts, posterior, for_estimate[1].gaps, proved, between)
+            posterior = self._under_rows(over, part)
+        return AttributeEstimate(arcs, part, posterior, proved, between)
 
-    def _over(
-        self,
-        together: IndexArray,
-        arcs: CompatibleValues,
-        klass: IndexArray,
-        place: IndexArray,
-        flows: int,
-    ) -> tuple[ClassedLeaves, SecretInference]:
-        """Return leaves parted by classes, and what follows; ``place`` (m, P) is that of a class of a profile."""
-        over = leaves_by_class(self.leaves, self.population, together)
-        people = over.population
-        assert not isinstance(people.truth, Undetermined)
-        of = place[people.truth.argmax(axis=1), self.knowledge.group_of_profile[over.of]]
-        compatible_values = over.arcs(arcs, self.leaves.nodes, klass)
-        return over, infer_part(compatible_values, over.leaves, people, of, people.counts, flows)
-
-    def _under_rows(
-        self, over: ClassedLeaves, part: SecretInference, klass: IndexArray
-    ) -> Posterior | Undetermined:
+    def _under_rows(self, over: ClassedLeaves, part: SecretInference) -> Posterior | Undetermined:
         net, lump_of = part.leads.net, part.leads.lump_of
         of_lump = np.zeros(len(net.supply), dtype=np.intp)
-        of_lump[lump_of] = klass
+        of_lump[lump_of] = self.rows.klass
         of_one = part.held.places @ part.held.over
         spread = sparse.csr_array(sparse.diags_array(net.supply) @ of_one)
         until = allowed(self.options, self.effort.enforcing)
@@ -195,121 +202,65 @@ class AttributeEstimator:
             return self._bare(part)
         places = sparse.csr_array(sparse.diags_array(1 / net.supply) @ table)
         told = part.leads.infer(places, np.arange(len(net.supply)))
-        values, low, high = (each[lump_of] for each in told)
-        off = off_by(gap, net.supply[lump_of])[:, None]
-        high = high if self.is_compared else values
-        is_decided = np.ones(len(values), dtype=bool)
-        low, high = np.maximum(low - off, 0.0), np.minimum(high + off, 1.0)
-        return Posterior(values, is_decided, low, high)
+        return self._within([each[lump_of] for each in told], gap, net.supply[lump_of])
 
-    def estimate_with_outcome(
-        self, view: PartialView, implied: ImpliedValues | None, outcome: IndexArray, flows: int
-    ) -> AttributeEstimate:
-        """Return the same where the class of some profiles is known, ``outcome`` (P,), ``OPEN`` of the others."""
-        parts = leaves_by_class(self.leaves, self.population)
-        class_of_group = np.full(self.knowledge.groups, OPEN, dtype=np.intp)
-        group_of_profile = self.knowledge.group_of_profile
-        class_of_group[group_of_profile] = outcome
-        arcs = parts.arcs(self._arcs(view, implied), self.leaves.nodes, class_of_group)
-        people = parts.population
-        group = group_of_profile[parts.of]
-        part = infer_part(arcs, parts.leaves, people, group, people.counts, flows)
-        bare = self._bare(part)
-        posterior: Posterior | Undetermined = bare
-        if self.choice is not None:
-            placed_estimate = parts.by_class(part.held, len(self.leaves.nodes))
-            posterior = self._heeding(self.choice).posterior(
-                [part], [placed_estimate], parts.class_counts, parts.at, bare
-            )
-        elif self.doubts:
-            posterior = Undetermined(f"no inference: {'; '.join(self.doubts)}")
-        return AttributeEstimate(arcs, [part], posterior, part.gaps, part.proved, part.ranges)
-
-    def _where_counted(
-        self, choice: SplitChoiceView, parts: list[SecretInference], without: Posterior
-    ) -> Posterior | Undetermined:
-        own = self.leaves.estimate(self.options)
-        if isinstance(own, Undetermined):
-            return own
-        size = own.values.shape
-        shares = [own.values]
-        if self.classes is not None:
-            shares = [np.broadcast_to(each, size) for each in np.eye(size[1])[self.classes]]
-        placed_estimates = [
-            part.held.of_classes(each) for part, each in zip(parts, shares, strict=True)
-        ]
-        counts = own.values * self.leaves.sizes[:, None]
-        return self._heeding(choice).posterior(parts, placed_estimates, counts, None, without)
-
-    def _heeding(self, choice: SplitChoiceView) -> _Heeding:
-        until = allowed(self.options, self.effort.enforcing)
-        return _Heeding(choice, until, len(self.leaves.nodes), self.is_compared)
-
-    def _arcs(self, view: PartialView, implied: ImpliedValues | None) -> CompatibleValues:
-        domain = view.hidden.get(self.secret.name)
-        return compatible_values_of(view, self.secret, domain, self.population, implied)
-
-    def _bare(self, inference: SecretInference | StackedInference) -> Posterior:
-        """Return the estimate without what the choice of splits or rows over leaves say."""
-        high = inference.high if self.is_compared else inference.values
-        return Posterior(inference.values, inference.gaps <= GAP, inference.low, high)
-
-
-@dataclass(frozen=True, slots=True)
-class _Heeding:
-    """What the choice of splits on known columns says is held against an estimate, and put in where that breaks it.
-
-    Candidates on the secret itself are no rows: where they were compared, ``high`` is all that leaves leave open.
-    """
-
-    choice: SplitChoiceView
-    allowance: Allowance
-    leaves: int
-    is_compared: bool
-
-    def posterior(
+    def _under_splits(
         self,
-        parts: list[SecretInference],
-        placed: list[PlacedEstimate],
-        classes: FloatArray,
-        at: IndexArray | None,
+        choice: SplitChoiceView,
+        over: ClassedLeaves | None,
+        part: SecretInference,
         without: Posterior,
     ) -> Posterior | Undetermined:
-        """Return the estimate with such rows, given that without them; why not, where it was not found.
+        """Return the estimate with what the choice of splits says; why not, where it was not found.
 
-        ``placed`` are the people of each part by class, ``classes`` (L, m) how many of each class are in each leaf.
-        ``at`` are the leaves of the parts' networks among these, by class; None where they are the leaves.
+        Candidates on the secret itself are no rows: where they were compared, ``high`` is all that leaves leave open.
         """
-        problem = why_broken(self.choice, placed)
+        leaves = len(self.leaves.nodes)
+        if over is None:
+            own = self.leaves.estimate(self.options)
+            if isinstance(own, Undetermined):
+                return own
+            placed, counts = (
+                part.held.of_classes(own.values),
+                own.values * self.leaves.sizes[:, None],
+            )
+        else:
+            placed, counts = over.by_class(part.held, leaves), over.class_counts
+        problem = why_broken(choice, placed)
         if not problem:
             return without
         if problem == NOT_COMPARED:
             return Undetermined(problem)
-        part_estimates = [
-            PlacedPart(placed_estimate, part.leads.net, part.gap)
-            for placed_estimate, part in zip(placed, parts, strict=True)
-        ]
+        until = allowed(self.options, self.effort.enforcing)
         under = fit_under_splits(
-            CutProblem(self.choice, tuple(part_estimates), classes), self.allowance
+            CutProblem(choice, placed, part.leads.net, part.gap, counts), until
         )
         if under is None:
             return Undetermined(problem)
-        found = []
-        for part, each in zip(parts, under.parts, strict=True):
-            over = each.over_leaves(self.leaves) if at is None else each.over[:, at]
-            found.append(self._infer(part, replace(each, over=over), under.gap))
-        values, low, high = (np.concatenate(each) for each in zip(*found, strict=True))
-        posterior = Posterior(values, np.ones(len(values), dtype=bool), low, high)
+        held = under.held
+        # The leaves of the network, or their parts by class.
+        at = held.over_leaves(leaves) if over is None else held.over[:, over.at]
+        lump = np.zeros(held.places.shape[0], dtype=np.intp)
+        own_lump = held.lump[part.profiles]
+        lump[own_lump] = part.leads.lump_of
+        places = sparse.csr_array(held.places @ sparse.csr_array(at)[:, part.leads.columns])
+        told = part.leads.infer(places, lump)
+        posterior = self._within(
+            [each[own_lump] for each in told], under.gap, held.people[part.profiles]
+        )
         return posterior if under.is_sure else span_estimates(posterior, without)
 
-    def _infer(
-        self, part: SecretInference, placed: PlacedEstimate, gap: float
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return what is believed of a part's profiles and its ends, (N, B), given where they are believed to be."""
-        lump, own = np.zeros(placed.places.shape[0], dtype=np.intp), placed.lump[part.profiles]
-        lump[own] = part.leads.lump_of
-        places = sparse.csr_array(placed.places @ placed.over[:, part.leads.columns])
-        values, low, high = (each[own] for each in part.leads.infer(places, lump))
-        off = off_by(gap, placed.people[part.profiles])[:, None]
+    def _within(self, told: Sequence[FloatArray], gap: float, people: FloatArray) -> Posterior:
+        """Return what is told of so many people of each row with the ends between which the optimum is (Pinsker)."""
+        values, low, high = told
+        off = off_by(gap, people)[:, None]
         high = high if self.is_compared else values
-        return values, np.maximum(low - off, 0.0), np.minimum(high + off, 1.0)
+        is_decided = np.ones(len(values), dtype=bool)
+        return Posterior(
+            values, is_decided, np.maximum(low - off, 0.0), np.minimum(high + off, 1.0)
+        )
+
+    def _bare(self, inference: SecretInference) -> Posterior:
+        """Return the estimate without what the choice of splits or rows over leaves say."""
+        high = inference.high if self.is_compared else inference.values
+        return Posterior(inference.values, inference.gaps <= GAP, inference.low, high)

@@ -1,14 +1,13 @@
-"""Attribute inference for some of the people, those of one class or all, who are spread over their leaves."""
+"""Attribute inference for people who are told apart in rows and spread over leaves, or parts of leaves by class."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import sparse
 
-from treewarden.audit.bounds import Bounds, stack_bounds
+from treewarden.audit.bounds import Bounds
 from treewarden.audit.partial.fitting.flows import Network, Rooms, ends, network
 from treewarden.audit.partial.fitting.margin_fitting import GAP, FittedMargins, fit_margins
 from treewarden.audit.partial.fitting.splits import PlacedEstimate, place_people
@@ -20,7 +19,7 @@ from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray
 
 @dataclass(frozen=True, slots=True)
 class SecretInference:
-    """What follows for the people of one class, or of all: of N merged profiles ``profiles``, (N, B) each.
+    """What follows for people who are told apart in N rows, those of ``profiles``: (N, B) each.
 
     ``held`` are they over all leaves; ``gap`` (S,) is as in ``FittedMargins``, of the lumps there.
     """
@@ -39,7 +38,7 @@ class SecretInference:
 
 @dataclass(frozen=True, slots=True)
 class Leads:
-    """Where the people of one part can be, and what that leaves of the secret.
+    """Where people can be, and what that leaves of the secret.
 
     They are lumps, ``lump_of`` (N,), of a network over the leaves ``columns``, (L',) of all L. Arc a leads from the
     lump ``row[a]`` to the place ``column[a]`` among these, and leaves the values of ``kind[a]``: see
@@ -61,10 +60,10 @@ class Leads:
 
         ``places`` (R, L') is what share of each kind is where among ``columns``, ``lump`` (R,) which lump each is of.
         """
-        kinds = np.full((len(self.net.supply), len(self.columns)), -1, dtype=np.intp)
-        kinds[self.row, self.column] = self.kind
+        shape = len(self.net.supply), len(self.columns)
+        kinds = sparse.csr_array((self.kind + 1, (self.row, self.column)), shape=shape)
         cells = places.tocoo()
-        kind = kinds[lump[cells.row], cells.col]
+        kind = np.asarray(kinds[lump[cells.row], cells.col]).ravel() - 1
         return _believed(self.arcs, cells.row, cells.data, kind, len(lump))
 
 
@@ -83,15 +82,14 @@ def infer_part(
     arcs: CompatibleValues,
     leaves: LeafTable,
     population: Population,
-    group_of_profile: IndexArray,
-    counts: FloatArray,
+    row_of_profile: IndexArray,
     flows: int,
 ) -> SecretInference:
-    """Return what follows for some of the people, ``counts`` of each profile, (P,), who are spread over their leaves.
+    """Return what follows for people who are told apart in rows, (P,), and spread over their leaves.
 
     ``flows`` is how many arcs may be looked at for how many people have each value.
     """
-    part = _place_part(arcs, leaves, population, group_of_profile, counts)
+    part = _place_part(arcs, leaves, population, row_of_profile)
     leads, lump_of = part.leads, part.leads.lump_of
     net, lumps = leads.net, len(leads.net.supply)
     placed = fit_margins(net)
@@ -122,7 +120,7 @@ def infer_part(
 
 @dataclass(frozen=True, slots=True)
 class _PartOfPeople:
-    """Some of the people: how many of the merged ``profiles`` there are, (N,) both, and where they can be.
+    """How many people of each row there are, ``profiles`` and ``people`` (N,), and where they can be.
 
     ``sizes`` (L',) is how many of them are in each leaf that holds some.
     """
@@ -137,11 +135,11 @@ def _place_part(
     arcs: CompatibleValues,
     leaves: LeafTable,
     population: Population,
-    group_of_profile: IndexArray,
-    counts: FloatArray,
+    row_of_profile: IndexArray,
 ) -> _PartOfPeople:
-    """Return some of the people with the network of the leaves that hold some of them."""
-    people = np.bincount(group_of_profile, counts, len(arcs.lump_of)).astype(np.float64)
+    """Return the people with the network of the leaves that hold some of them."""
+    counts = population.counts
+    people = np.bincount(row_of_profile, counts, len(arcs.lump_of)).astype(np.float64)
     profiles = np.flatnonzero(people > 0)
     there = np.searchsorted(leaves.nodes, population.leaf)
     sizes = np.bincount(there, counts, len(leaves.nodes)).astype(np.float64)
@@ -153,7 +151,7 @@ def _place_part(
     shape = (len(lumps), len(columns))
     pattern = sparse.coo_array((np.ones(len(row)), (row, column)), shape=shape).tocsr()
     some = np.flatnonzero(counts > 0)
-    lump = _where(lumps, arcs.lump_of[group_of_profile[some]])
+    lump = _where(lumps, arcs.lump_of[row_of_profile[some]])
     world = sparse.coo_array((counts[some], (lump, _where(columns, there[some]))), shape=shape)
     leads = Leads(
         arcs=arcs,
@@ -181,7 +179,7 @@ class _ValueRooms:
 
     @classmethod
     def from_leads(cls, leads: Leads, sizes: FloatArray) -> _ValueRooms:
-        """Return the rooms of a part of the people, of which so many are in each leaf, (L',)."""
+        """Return the rooms of people of whom so many are in each leaf, (L',)."""
         net = leads.net
         records = np.rint(sizes).astype(np.int64)[leads.column][:, None]
         own = leads.arcs.allowed[leads.kind] * records
@@ -247,32 +245,3 @@ def summed(row: IndexArray, weight: FloatArray, values_of_arc: FloatArray, size:
         for place in range(values_of_arc.shape[1])
     ]
     return np.stack(columns, axis=1)
-
-
-@dataclass(frozen=True, slots=True)
-class StackedInference:
-    """What follows for all parts of the people, one below the other: (N, B) of values, (N,) of gaps."""
-
-    values: FloatArray
-    low: FloatArray
-    high: FloatArray
-    gaps: FloatArray
-    proved: Proofs
-    ranges: Bounds[IntArray]
-
-
-def stack_parts(parts: Sequence[SecretInference]) -> StackedInference:
-    """Return what follows for all parts, one below the other."""
-    proved = [part.proved for part in parts]
-    return StackedInference(
-        np.concatenate([part.values for part in parts]),
-        np.concatenate([part.low for part in parts]),
-        np.concatenate([part.high for part in parts]),
-        np.concatenate([part.gaps for part in parts]),
-        Proofs(
-            np.concatenate([proofs.certain for proofs in proved]),
-            np.concatenate([proofs.excluded for proofs in proved]),
-            np.concatenate([proofs.possible for proofs in proved]),
-        ),
-        stack_bounds([part.ranges for part in parts]),
-    )

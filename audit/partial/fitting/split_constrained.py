@@ -9,7 +9,7 @@ tables in which no candidate is better fulfil every tangent's row.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -31,30 +31,23 @@ from treewarden.ppdm_models.tree.nodes import Criterion
 
 
 @dataclass(frozen=True, slots=True)
-class PlacedPart:
-    """Some of the people: all of some classes. They can be where ``net`` says.
+class CutProblem:
+    """People of P profiles over L leaves, ``classes`` (L, m) of each class: they can be where ``net`` says.
 
     ``held`` has them, by class, as they are believed to be without what the choice says; its places are the groups of
     ``net``. ``gap`` (S,) bounds how far that is from the optimum, as in ``FittedMargins``.
     """
 
+    choice: SplitChoiceView
     held: PlacedEstimate
     net: Network
     gap: FloatArray
-
-
-@dataclass(frozen=True, slots=True)
-class CutProblem:
-    """People of P profiles over L leaves, (L, m) of each class: in ``parts``, where everybody's class is known."""
-
-    choice: SplitChoiceView
-    parts: tuple[PlacedPart, ...]
     classes: FloatArray
 
     @property
     def people(self) -> FloatArray:
         """How many people each profile has, (P,)."""
-        return np.asarray(np.sum([some.held.people for some in self.parts], axis=0))
+        return self.held.people
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +71,14 @@ class CuttingPlane:
         return self.here.tobytes() + self.branch.tobytes()
 
 
-def broken(problem: CutProblem, parts: Sequence[PlacedEstimate]) -> Iterator[CuttingPlane | None]:
+def broken(problem: CutProblem, held: PlacedEstimate) -> Iterator[CuttingPlane | None]:
     """Yield a tangent of the worst broken row of each column at each node; None where a learner may not have it.
 
-    ``parts`` are all people, by class, as they are believed to be.
+    ``held`` are the people, by class, as they are believed to be.
     """
     choice = problem.choice
     chosen = choice.left(problem.classes)
-    for beside in besides(choice, parts):
+    for beside in besides(choice, held):
         best = beside.left.argmin(axis=1)
         least, size = beside.left.min(axis=1), beside.people
         lacking = least < chosen[beside.nodes] - HELD * np.maximum(size, 1.0)
@@ -133,22 +126,20 @@ def _is_admissible(problem: CutProblem, here: BoolArray, branch: IndexArray) -> 
     if problem.choice.least <= 1:
         return True
     return all(
-        sum(_fewest(part, here, branch == each) for part in problem.parts) >= problem.choice.least
-        for each in np.unique(branch)
+        _fewest(problem, here, branch == each) >= problem.choice.least for each in np.unique(branch)
     )
 
 
-def _fewest(part: PlacedPart, here: BoolArray, is_in_branch: BoolArray) -> float:
+def _fewest(problem: CutProblem, here: BoolArray, is_in_branch: BoolArray) -> float:
     """Return a number of people of some profiles that is at some leaves in every table: those who fit nowhere else."""
-    net, classes = part.net, part.held.over.shape[1] // len(here)
-    people = np.bincount(
-        part.held.lump[is_in_branch], part.held.people[is_in_branch], len(net.supply)
-    )
+    net, placed = problem.net, problem.held
+    classes = placed.over.shape[1] // len(here)
+    people = np.bincount(placed.lump[is_in_branch], placed.people[is_in_branch], len(net.supply))
     if net.supply.sum() > MOST_PEOPLE:
         return 0.0
     held = np.rint(people).astype(np.int32)
     # Of a group of leaves that many people can be elsewhere than at these leaves.
-    elsewhere = part.held.over @ np.repeat(~here, classes)
+    elsewhere = placed.over @ np.repeat(~here, classes)
     room = np.rint(net.demand * elsewhere).astype(np.int32)
     lumps, groups = net.movable.shape
     arcs = net.movable.tocoo()
@@ -169,7 +160,7 @@ def _fewest(part: PlacedPart, here: BoolArray, is_in_branch: BoolArray) -> float
 
 @dataclass(frozen=True, slots=True)
 class CutLumps:
-    """One part of the people, where rows speak of them: R lumps over J places, ``margins``, and everybody else.
+    """People as far as rows speak of them: R lumps over J places, ``margins``, and everybody else.
 
     ``group`` (P,) is the lump of each profile: lumps of the network of whom no row speaks, ``others``, come after the
     R. ``branch`` (C, R) is the branch that each is in of each cut. ``spoken`` (C, J) says which places a cut speaks of,
@@ -177,7 +168,7 @@ class CutLumps:
     columns of ``Held.over`` number them; ``demand`` (K,) are its people. ``gap`` is that of the others.
     """
 
-    some: PlacedPart
+    held: PlacedEstimate
     group: IndexArray
     others: IndexArray
     branch: IndexArray
@@ -189,9 +180,9 @@ class CutLumps:
     margins: Margins
     gap: float
 
-    def place_part(self, table: sparse.csr_array) -> PlacedEstimate:
-        """Return the people of the part, given those of the lumps by place, (R, J)."""
-        placed_estimate = self.some.held
+    def place_people(self, table: sparse.csr_array) -> PlacedEstimate:
+        """Return the people, given those of the lumps by place, (R, J)."""
+        placed_estimate = self.held
         rows = sparse.diags_array(1 / self.margins.supply) @ table
         places = sparse.block_diag([rows, placed_estimate.places[self.others]], format="csr")
         share = self.demand / self.margins.demand[self.place]
@@ -211,14 +202,14 @@ class CutLumps:
         return found
 
     def of_cells(self, of_place: FloatArray) -> FloatArray:
-        """Return multipliers of the part's leaves and classes, (K,), given those of their places, (J,)."""
+        """Return multipliers of the leaves and classes ``at``, (K,), given those of their places, (J,)."""
         share = self.demand / self.margins.demand[self.place]
         return np.asarray(of_place[self.place] + np.log(share))
 
 
-def lump_people(problem: CutProblem, part: PlacedPart, cuts: Collection[CuttingPlane]) -> CutLumps:
-    """Return a part of the people in lumps."""
-    net, placed_estimate, classes = part.net, part.held, problem.classes.shape[1]
+def lump_people(problem: CutProblem, cuts: Collection[CuttingPlane]) -> CutLumps:
+    """Return the people in lumps."""
+    net, placed_estimate, classes = problem.net, problem.held, problem.classes.shape[1]
     cells = placed_estimate.over.tocoo()
     kept = problem.classes.ravel()[cells.col] > 0
     at, of_group = cells.col[kept].astype(np.intp), cells.row[kept].astype(np.intp)
@@ -259,7 +250,7 @@ def lump_people(problem: CutProblem, part: PlacedPart, cuts: Collection[CuttingP
     # The gap of a block stands at each of its lumps.
     _, one = np.unique(net.block_of_lump[others], return_index=True)
     return CutLumps(
-        some=part,
+        held=placed_estimate,
         group=of_profile,
         others=others,
         branch=np.stack([cutting_plane.branch[profiles[first]] for cutting_plane in cuts]),
@@ -269,50 +260,18 @@ def lump_people(problem: CutProblem, part: PlacedPart, cuts: Collection[CuttingP
         spoken=speaks[:, first_place],
         klass=klass[first_place],
         margins=margins,
-        gap=float(part.gap[others[one]].sum()),
+        gap=float(problem.gap[others[one]].sum()),
     )
 
 
-def together(parts: Sequence[CutLumps]) -> Margins:
-    """Return the lumps of all parts over the places of all parts: nobody is at a place of another part."""
-    margins, blocks = [lumps.margins for lumps in parts], 0
-    of_lump, of_place = [], []
-    for margin in margins:
-        of_lump.append(margin.block + blocks)
-        of_place.append(margin.place_block + blocks)
-        blocks += 1 + int(margin.block.max(initial=-1))
-    return Margins(
-        sparse.csr_array(sparse.block_diag([each.can for each in margins])),
-        np.concatenate([each.supply for each in margins]),
-        np.concatenate([each.demand for each in margins]),
-        np.concatenate(of_lump),
-        np.concatenate(of_place),
-    )
-
-
-def apart(parts: Sequence[CutLumps], table: sparse.csr_array) -> tuple[PlacedEstimate, ...]:
-    """Return the people of each part, given those of all lumps by place."""
-    placed_estimates, lumps, places = [], 0, 0
-    for part in parts:
-        size, width = part.margins.can.shape
-        placed_estimates.append(
-            part.place_part(table[lumps : lumps + size, places : places + width])
-        )
-        lumps, places = lumps + size, places + width
-    return tuple(placed_estimates)
-
-
-def slopes(parts: Sequence[CutLumps], cuts: Collection[CuttingPlane]) -> list[Slopes]:
-    """Return each cut as a row over the lumps and places of all parts."""
+def slopes(lumps: CutLumps, cuts: Collection[CuttingPlane]) -> list[Slopes]:
+    """Return each cut as a row over the lumps and places."""
     found = []
     for number, cut in enumerate(cuts):
-        branch = np.concatenate([lumps.branch[number] for lumps in parts])
-        value = np.concatenate(
-            [np.where(lumps.spoken[number], cut.slope[:, lumps.klass], 0.0) for lumps in parts],
-            axis=1,
-        )
+        value = np.where(lumps.spoken[number], cut.slope[:, lumps.klass], 0.0)
         row = sparse.csr_array(value.reshape(1, -1))
-        found.append(Slopes(branch, row, np.array([cut.least]), np.zeros(1, dtype=bool)))
+        least, is_equal = np.array([cut.least]), np.zeros(1, dtype=bool)
+        found.append(Slopes(lumps.branch[number], row, least, is_equal))
     return found
 
 
@@ -327,13 +286,13 @@ SMALLEST = 1e-300
 
 @dataclass(frozen=True, slots=True)
 class SplitConstrained:
-    """The people of each part as they are spread where the choice of splits is put in.
+    """The people as they are spread where the choice of splits is put in.
 
     ``gap`` bounds how far it is from the optimum, in records times nats, what rows have to spare included; ``is_sure``
     says that all rows that were put in bind in every table.
     """
 
-    parts: tuple[PlacedEstimate, ...]
+    held: PlacedEstimate
     gap: float
     is_sure: bool
 
@@ -356,13 +315,13 @@ def estimate_under_splits(
 def fit_under_splits(problem: CutProblem, allowance: Allowance) -> SplitConstrained | None:
     """Return the people as they are spread with the rows put in; None where it was not found, or is too large."""
     cuts: list[CuttingPlane] = []
-    spread, gap, spare = tuple(some.held for some in problem.parts), 0.0, 0.0
+    held, gap, spare = problem.held, 0.0, 0.0
     start = _StartMultipliers(np.log(np.maximum(problem.classes.ravel(), SMALLEST)), np.zeros(0))
     for _ in range(ROUNDS):
-        cutting_planes = list(broken(problem, spread))
+        cutting_planes = list(broken(problem, held))
         if not cutting_planes:
             is_sure = all(cut.is_sure for cut in cuts)
-            return None if gap > MOST_GAP else SplitConstrained(spread, gap + spare, is_sure)
+            return None if gap > MOST_GAP else SplitConstrained(held, gap + spare, is_sure)
         new = [cutting_plane for cutting_plane in cutting_planes if cutting_plane is not None]
         if len(new) < len(cutting_planes):
             return None
@@ -374,14 +333,13 @@ def fit_under_splits(problem: CutProblem, allowance: Allowance) -> SplitConstrai
             if start.of_row[i] > 0 or cutting_plane.key not in again
         ]
         cuts, start = [*(cuts[i] for i in kept), *new], replace(start, of_row=start.of_row[kept])
-        parts = [lump_people(problem, some, cuts) for some in problem.parts]
-        margins = together(parts)
-        fitted_table = margins.under(slopes(parts, cuts), start.over(parts), allowance)
+        lumps = lump_people(problem, cuts)
+        fitted_table = lumps.margins.under(slopes(lumps, cuts), start.over(lumps), allowance)
         if fitted_table is None:
             return None
-        gap = fitted_table.gap + sum(lumps.gap for lumps in parts)
-        spread = apart(parts, fitted_table.table)
-        start = start.after(parts, fitted_table.multipliers)
+        gap = fitted_table.gap + lumps.gap
+        held = lumps.place_people(fitted_table.table)
+        start = start.after(lumps, fitted_table.multipliers)
         # Without what rows have to spare the greatest entropy is less, by about that.
         spare = float(np.abs(start.of_row) @ np.array([cut.spare for cut in cuts]))
     return None
@@ -394,19 +352,17 @@ class _StartMultipliers:
     of_cell: FloatArray
     of_row: FloatArray
 
-    def over(self, parts: Sequence[CutLumps]) -> FloatArray:
-        """Return multipliers of the places of all parts, then of the rows."""
-        return np.concatenate([*(lumps.of_places(self.of_cell) for lumps in parts), self.of_row])
+    def over(self, lumps: CutLumps) -> FloatArray:
+        """Return multipliers of the places, then of the rows."""
+        return np.concatenate([lumps.of_places(self.of_cell), self.of_row])
 
-    def after(self, parts: Sequence[CutLumps], multipliers: FloatArray) -> _StartMultipliers:
-        """Return what was found, given multipliers of the places of all parts, then of the rows."""
-        of_cell, ends = (
+    def after(self, lumps: CutLumps, multipliers: FloatArray) -> _StartMultipliers:
+        """Return what was found, given multipliers of the places, then of the rows."""
+        of_cell, (places, rows) = (
             self.of_cell.copy(),
-            np.cumsum([len(lumps.margins.demand) for lumps in parts]),
+            np.split(multipliers, [len(lumps.margins.demand)]),
         )
-        *places, rows = np.split(multipliers, ends)
-        for part, own in zip(parts, places, strict=True):
-            of_cell[part.at] = part.of_cells(own)
+        of_cell[lumps.at] = lumps.of_cells(places)
         return _StartMultipliers(of_cell, rows)
 
 
@@ -418,14 +374,7 @@ def _spanning(posterior: Posterior, without: FloatArray) -> Posterior:
 def _posterior(problem: CutProblem, under: SplitConstrained) -> Posterior:
     """Return the shares of each profile, (P, m), and between which ends those of the optimum are (Pinsker)."""
     people = problem.people
-    held = np.sum(
-        [
-            placed_estimate.of_each_class(problem.classes.shape[1])
-            for placed_estimate in under.parts
-        ],
-        axis=0,
-    )
-    values = held / people[:, None]
+    values = under.held.of_each_class(problem.classes.shape[1]) / people[:, None]
     off = off_by(under.gap, people)[:, None]
     decided = np.ones(len(values), dtype=bool)
     return Posterior(values, decided, np.maximum(values - off, 0.0), np.minimum(values + off, 1.0))

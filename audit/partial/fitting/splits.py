@@ -8,7 +8,7 @@ whatever people are in a leaf, the hidden values that lead there can be given to
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -50,6 +50,11 @@ class SplitChoiceView:
     criterion: Criterion
     least: float
     sure: SureSplits
+
+    def take(self, profiles: IndexArray) -> SplitChoiceView:
+        """Return the same for people who are told apart further: some of the profiles, or one several times."""
+        columns = {name: column.take(profiles) for name, column in self.columns.items()}
+        return replace(self, columns=columns)
 
     @property
     def binding_columns(self) -> dict[str, Column]:
@@ -136,10 +141,10 @@ def _gather(to: IndexArray, size: int) -> sparse.csr_array:
     return sparse.csr_array((np.ones(len(to)), (np.arange(len(to)), to)), shape=(len(to), size))
 
 
-def compared(choice: SplitChoiceView, parts: Sequence[PlacedEstimate]) -> CandidateCounts | None:
+def compared(choice: SplitChoiceView, held: PlacedEstimate) -> CandidateCounts | None:
     """Return how the candidates on known columns fare at an estimate; None where that cannot be told.
 
-    ``parts`` are all people, by class. Of categories all ways to part them are held at once: none leaves less impurity
+    ``held`` are the people, by class. Of categories all ways to part them are held at once: none leaves less impurity
     than a branch for each.
     """
     tree, criterion = choice.tree, choice.criterion
@@ -149,14 +154,10 @@ def compared(choice: SplitChoiceView, parts: Sequence[PlacedEstimate]) -> Candid
         return None
     if any(column.missing.any() for column in choice.binding_columns.values()):
         return None
-    everybody = [
-        placed_estimate.of_values(np.zeros(len(placed_estimate.people), dtype=np.intp), 1)
-        for placed_estimate in parts
-    ]
-    classes = np.sum([each.toarray() for each in everybody], axis=0)
+    classes = held.of_values(np.zeros(len(held.people), dtype=np.intp), 1).toarray()
     chosen = choice.left(classes.reshape(len(choice.nodes), -1))
     rows = broken = 0
-    for beside in besides(choice, parts):
+    for beside in besides(choice, held):
         enough = chosen[beside.nodes] - CLOSE * np.maximum(beside.people, 1.0)
         rows += int(np.isfinite(beside.left).sum())
         broken += int((beside.left < enough[:, None]).sum())
@@ -186,7 +187,7 @@ class ColumnCandidates:
         return np.asarray(self.table.sum(axis=(1, 2)))
 
 
-def besides(choice: SplitChoiceView, parts: Sequence[PlacedEstimate]) -> Iterator[ColumnCandidates]:
+def besides(choice: SplitChoiceView, held: PlacedEstimate) -> Iterator[ColumnCandidates]:
     """Yield the candidates on each known column, many nodes at a time, with people as they are held there.
 
     Nodes where nobody differs in a column have none on it.
@@ -197,9 +198,7 @@ def besides(choice: SplitChoiceView, parts: Sequence[PlacedEstimate]) -> Iterato
         size, of = len(values), of.reshape(-1)
         sure = {node: each for (node, on), each in choice.sure.items() if on == name and each.any()}
         nodes = np.array(sorted(sure, reverse=True), dtype=np.intp)
-        where, value, table = _by_value(
-            choice, nodes, [placed_estimate.of_values(of, size) for placed_estimate in parts]
-        )
+        where, value, table = _by_value(choice, nodes, held.of_values(of, size))
         number = np.bincount(where, minlength=len(nodes))
         at = np.arange(len(where)) - (np.cumsum(number) - number)[where]
         # Nodes with about as many values are looked at together.
@@ -210,30 +209,30 @@ def besides(choice: SplitChoiceView, parts: Sequence[PlacedEstimate]) -> Iterato
             own = np.flatnonzero(local[where] >= 0)
             cells = local[where[own]], at[own]
             there = np.full((len(some), most), size, dtype=np.intp)
-            held = np.zeros((len(some), most, table.shape[1]))
-            there[cells], held[cells] = value[own], table[own]
+            counts = np.zeros((len(some), most, table.shape[1]))
+            there[cells], counts[cells] = value[own], table[own]
             is_number = isinstance(column, NumericColumn)
             if is_number:
                 is_sure = np.stack([sure[node] for node in nodes[some].tolist()])
-                left = _of_cuts(held, there, is_sure, choice)
+                left = _of_cuts(counts, there, is_sure, choice)
             else:
-                left = left_of(held, choice.criterion).sum(axis=1, keepdims=True)
-            yield ColumnCandidates(nodes[some], of, there, held, left, is_number)
+                left = left_of(counts, choice.criterion).sum(axis=1, keepdims=True)
+            yield ColumnCandidates(nodes[some], of, there, counts, left, is_number)
 
 
 def _by_value(
-    choice: SplitChoiceView, nodes: IndexArray, placed: Sequence[sparse.csr_array]
+    choice: SplitChoiceView, nodes: IndexArray, placed: sparse.csr_array
 ) -> tuple[IndexArray, IndexArray, FloatArray]:
     """Return the values that people of nodes have, node by node, with the place of the node, (E,) each, and (E, m).
 
     ``placed`` (V, L * m) says how many of each value are at which leaf with which class.
     """
-    leaves, classes = len(choice.nodes), placed[0].shape[1] // len(choice.nodes)
-    cells = sparse.csr_array(sum(placed[1:], placed[0])).tocoo()
+    leaves, classes = len(choice.nodes), placed.shape[1] // len(choice.nodes)
+    cells = placed.tocoo()
     leaf, klass = np.divmod(cells.col, classes)
     by_leaf = sparse.csr_array(
         (cells.data, (leaf, cells.row * classes + klass)),
-        shape=(leaves, placed[0].shape[0] * classes),
+        shape=(leaves, placed.shape[0] * classes),
     )
     found = sparse.csr_array(choice.below[nodes] @ by_leaf)
     found.eliminate_zeros()

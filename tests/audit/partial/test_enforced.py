@@ -108,9 +108,8 @@ def exact(problem, criterion):
 
     None where IPOPT finds none, as rows that hold only with equality leave it no interior.
     """
-    (part,) = problem.parts
-    group_of_cell = part.held.over.argmax(axis=0)
-    can = part.net.movable.toarray()[part.held.lump][:, group_of_cell] > 0
+    group_of_cell = problem.held.over.argmax(axis=0)
+    can = problem.net.movable.toarray()[problem.held.lump][:, group_of_cell] > 0
     can = can.reshape(len(can), *problem.classes.shape) & (problem.classes > 0)
     cells = np.argwhere(can)
     model = pyo.ConcreteModel()
@@ -118,7 +117,7 @@ def exact(problem, criterion):
     z = [model.z[number] for number in range(len(cells))]
     model.entropy = pyo.Objective(expr=sum(one * pyo.log(one) - model.eps * one for one in z))
     model.linear, model.split = pyo.ConstraintList(), pyo.ConstraintList()
-    for profile, people in enumerate(part.held.people.tolist()):
+    for profile, people in enumerate(problem.held.people.tolist()):
         model.linear.add(total(z, cells[:, 0] == profile) == people)
     sums = np.argwhere(problem.classes > 0)
     for leaf, klass in sums[:-1].tolist():  # the last follows from the others

@@ -82,20 +82,23 @@ def test_each_candidate_is_counted_as_by_hand(monkeypatch, seed, criterion, leas
     places = [
         each / np.maximum(each.sum(axis=0), 1e-9) * counts[:, k] for k, each in enumerate(places)
     ]
-    held = [
-        PlacedEstimate(
-            np.ones(size),
-            np.arange(size),
-            sparse.csr_array(each),
-            sparse.csr_array((np.ones(4), (np.arange(4), 2 * np.arange(4) + k)), shape=(4, 8)),
-        )
-        for k, each in enumerate(places)
+    # People of each profile are told apart by their class: each class has places of its own.
+    over = [
+        sparse.csr_array((np.ones(4), (np.arange(4), 2 * np.arange(4) + k)), shape=(4, 8))
+        for k in range(2)
     ]
+    held = PlacedEstimate(
+        np.ones(2 * size),
+        np.arange(2 * size),
+        sparse.csr_array(sparse.block_diag(places)),
+        sparse.csr_array(sparse.vstack(over)),
+    )
     nodes, ages = np.array([2, 3, 5, 6]), np.unique(columns["age"].numbers)
     # Of all values the last cut does not bind, and nothing does at the last node.
     sure = {(node, "age"): np.arange(len(ages) - 1) < len(ages) - 2 for node in (0, 1)}
     sure |= {(node, "town"): np.ones(1, dtype=bool) for node in (0, 1)}
-    found = compared(SplitChoiceView(tree, nodes, columns, criterion, least, sure), held)
+    choice = SplitChoiceView(tree, nodes, columns, criterion, least, sure)
+    found = compared(choice.take(np.tile(np.arange(size), 2)), held)
     rows = broken = 0
     for here, parts in (
         ([0, 1, 2, 3], [[0, 1], [2, 3]]),
