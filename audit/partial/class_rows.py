@@ -8,15 +8,14 @@ Where the estimate without such rows breaks none, it is the estimate with them; 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import sparse
-from scipy.sparse import csgraph
 
 from treewarden.audit.entropy.violated import VIOLATION_SHARE
 from treewarden.audit.partial.fitting.flows import Allowance, Network
-from treewarden.audit.partial.fitting.margins import HELD, MOST_GAP, ROUNDS, FittedTable, Margins
+from treewarden.audit.partial.fitting.margins import HELD, MOST_GAP, ROUNDS, Margins
 from treewarden.audit.partial.fitting.multipliers import Slopes
 from treewarden.audit.partial.fitting.splits import PlacedEstimate
 from treewarden.audit.partial.reachability import CompatibleValues
@@ -179,11 +178,16 @@ class ClassRows:
     high: FloatArray
     people: FloatArray
 
-    def broken(self, class_counts: FloatArray) -> tuple[IndexArray, IndexArray]:
-        """Return which rows have too little and which too much where leaves hold so many of each class, (L, m)."""
+    def broken(self, class_counts: FloatArray) -> list[tuple[int, bool]]:
+        """Return which rows are broken where leaves hold so many of each class, (L, m), and whether at their most.
+
+        A row whose ends are the same has one end.
+        """
         value, off = self.weights @ class_counts.ravel(), HELD * self.people
         too_few, too_many = value < self.low - off, value > self.high + off
-        return np.flatnonzero(too_few), np.flatnonzero(too_many)
+        is_most = too_many & (self.low < self.high)
+        some = np.flatnonzero(too_few | too_many)
+        return list(zip(some.tolist(), is_most[some].tolist(), strict=True))
 
 
 def uncounted_places(leaves: LeafTable, until: Clock) -> tuple[IndexArray, IndexArray]:
@@ -272,10 +276,6 @@ class _Over:
         is_equal = rows.low[row_numbers] == rows.high[row_numbers]
         return Slopes(self.klass, sparse.csr_array(value), least, is_equal)
 
-    def only(self, lumps: IndexArray, places: IndexArray) -> _Over:
-        """Return the same of some lumps and places."""
-        return replace(self, leaf=self.leaf[places], klass=self.klass[lumps])
-
 
 def fit_under_rows(
     leaves: LeafTable,
@@ -291,112 +291,23 @@ def fit_under_rows(
     lump has the class ``klass``, (S,); the places are the ``parts``. How far is in records times nats.
     """
     over = _Over(len(leaves.nodes), len(leaves.system.case.tree.classes), parts.leaf, klass)
-    search = _EndsSearch(class_rows(leaves), over, net, parts.leaves.sizes, allowance)
+    rows, place_block = class_rows(leaves), net.block_of_group[net.group_of]
+    can = sparse.csr_array(net.movable[:, net.group_of])
+    margins = Margins(can, net.supply, parts.leaves.sizes, net.block_of_lump, place_block)
+    put_in: dict[tuple[int, bool], None] = {}  # ends of rows, the least or the most, as they come
+    gap, start = 0.0, np.zeros(0)
     for _ in range(ROUNDS):
         held = over.class_counts(spread)
-        too_few, too_many = search.rows.broken(held)
-        some = np.concatenate([too_few, too_many])
-        if not len(some):
+        broken = rows.broken(held)
+        if not broken:
             is_held = max_violation(leaves.system, held) <= VIOLATION_SHARE
-            gap = sum(search.gaps.values())
             return (spread, gap) if is_held and gap <= MOST_GAP else None
-        more = search.with_rows(spread, some, np.arange(len(some)) >= len(too_few))
-        if more is None:
+        if put_in.keys() >= set(broken):
             return None
-        spread = more
+        put_in.update(dict.fromkeys(broken))
+        numbers, is_most = (np.array(each) for each in zip(*put_in, strict=True))
+        found = margins.under([over.slopes(rows, numbers, is_most)], start, allowance)
+        if found is None:
+            return None
+        spread, gap, start = found.table, found.gap, found.multipliers
     return None
-
-
-@dataclass(frozen=True, slots=True)
-class _EndsSearch:
-    """The ends of rows that were ``put_in`` so far, the greatest or the least, and how far each part of it is off.
-
-    Rows couple blocks between which nobody moves; what no row couples is solved by itself.
-    """
-
-    rows: ClassRows
-    over: _Over
-    net: Network
-    sizes: FloatArray
-    allowance: Allowance
-    put_in: dict[tuple[int, bool], None] = field(default_factory=dict)
-    gaps: dict[int, float] = field(default_factory=dict)
-
-    def with_rows(
-        self, spread: sparse.csr_array, row_numbers: IndexArray, is_most: BoolArray
-    ) -> sparse.csr_array | None:
-        """Return the spread, (S, J), with some more rows put in; None where none was found, or they were in already."""
-        is_most &= self.rows.low[row_numbers] < self.rows.high[row_numbers]
-        ends = zip(row_numbers.tolist(), is_most.tolist(), strict=True)
-        new = {end: None for end in ends if end not in self.put_in}
-        if not new:
-            return None
-        self.put_in.update(new)
-        place_block = self.net.block_of_group[self.net.group_of]
-        put_in, is_most = (np.array(each) for each in zip(*sorted(self.put_in), strict=True))
-        is_new = np.array([end in new for end in sorted(self.put_in)])
-        part_of_row, part_of_block = self._parts(put_in, place_block)
-        for part in np.unique(part_of_row[is_new]).tolist():
-            inside = part_of_row == part
-            lumps = np.flatnonzero(part_of_block[self.net.block_of_lump] == part)
-            places = np.flatnonzero(part_of_block[place_block] == part)
-            slopes = self.over.only(lumps, places).slopes(
-                self.rows, put_in[inside], is_most[inside]
-            )
-            fitted_table = self._solved(lumps, places, place_block, slopes)
-            if fitted_table is None:
-                return None
-            for block in np.flatnonzero(part_of_block == part).tolist():
-                self.gaps.pop(block, None)
-            self.gaps[int(place_block[places[0]])] = fitted_table.gap
-            spread = _replaced(spread, lumps, places, fitted_table.table)
-        return spread
-
-    def _parts(self, put_in: IndexArray, place_block: IndexArray) -> tuple[IndexArray, IndexArray]:
-        """Return the part of each row that is put in, and of each block: what rows couple is one part."""
-        blocks = 1 + int(place_block.max())
-        places_of_leaf = sparse.csr_array(
-            (np.ones(len(place_block)), (self.over.leaf, place_block)),
-            shape=(self.over.leaves, blocks),
-        )
-        cells = self.rows.weights[put_in].tocoo()
-        of_leaf = sparse.csr_array(
-            (np.ones(len(cells.data)), (cells.row, cells.col // self.over.m)),
-            shape=(len(put_in), self.over.leaves),
-        )
-        touched = of_leaf @ places_of_leaf
-        graph = sparse.block_array([[None, touched], [touched.T, None]])
-        _, part = csgraph.connected_components(graph, directed=False)
-        return part[: len(put_in)].astype(np.intp), part[len(put_in) :].astype(np.intp)
-
-    def _solved(
-        self, lumps: IndexArray, places: IndexArray, place_block: IndexArray, slopes: Slopes
-    ) -> FittedTable | None:
-        groups = self.net.group_of[places]
-        margins = Margins(
-            sparse.csr_array(self.net.movable[lumps][:, groups]),
-            self.net.supply[lumps],
-            self.sizes[places],
-            self.net.block_of_lump[lumps],
-            place_block[places],
-        )
-        return margins.under([slopes], np.zeros(0), self.allowance)
-
-
-def _replaced(
-    spread: sparse.csr_array, lumps: IndexArray, places: IndexArray, table: sparse.csr_array
-) -> sparse.csr_array:
-    """Return a spread, (S, J), with that of some lumps over some places put in, where all their people are."""
-    kept = spread.tocoo()
-    is_kept = ~np.isin(kept.row, lumps)
-    new = table.tocoo()
-    return sparse.csr_array(
-        (
-            np.concatenate([kept.data[is_kept], new.data]),
-            (
-                np.concatenate([kept.row[is_kept], lumps[new.row]]),
-                np.concatenate([kept.col[is_kept], places[new.col]]),
-            ),
-        ),
-        shape=spread.shape,
-    )

@@ -263,9 +263,9 @@ def _of_the_learner(
         yield UNLISTED_NOT_USED.format(", ".join(unlisted))
 
 
-def why_broken(choice: SplitChoiceView, held: PlacedEstimate) -> str:
+def why_broken(choice: SplitChoiceView, placed: PlacedEstimate) -> str:
     """Return why what the choice of splits says is not known to hold at an estimate; "" where it does."""
-    candidate_counts = compared(choice, held)
+    candidate_counts = compared(choice, placed)
     return NOT_COMPARED if candidate_counts is None else candidate_counts.why
 
 

@@ -250,9 +250,9 @@ class AttributeEstimator:
         )
         return posterior if under.is_sure else span_estimates(posterior, without)
 
-    def _within(self, told: Sequence[FloatArray], gap: float, people: FloatArray) -> Posterior:
-        """Return what is told of so many people of each row with the ends between which the optimum is (Pinsker)."""
-        values, low, high = told
+    def _within(self, ends: Sequence[FloatArray], gap: float, people: FloatArray) -> Posterior:
+        """Return shares of so many people of each row, and their ends as far as a gap leaves them (Pinsker)."""
+        values, low, high = ends
         off = off_by(gap, people)[:, None]
         high = high if self.is_compared else values
         is_decided = np.ones(len(values), dtype=bool)

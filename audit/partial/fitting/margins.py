@@ -243,6 +243,9 @@ class Margins:
         self, rows: Sequence[Slopes], start: FloatArray, allowance: Allowance
     ) -> FittedTable | None:
         cells = cells_of(self.can)
+        if not rows:
+            held, gap = self.scaled(cells, np.zeros(len(cells)))
+            return FittedTable(cells.table(held), gap, np.zeros(len(self.demand)))
         if len(cells) > MOST_CELLS or not allowance.spend(CELL * len(cells)):
             return None
         over = rows_over(cells, rows)

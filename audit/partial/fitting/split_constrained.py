@@ -71,14 +71,14 @@ class CuttingPlane:
         return self.here.tobytes() + self.branch.tobytes()
 
 
-def broken(problem: CutProblem, held: PlacedEstimate) -> Iterator[CuttingPlane | None]:
+def broken(problem: CutProblem, placed: PlacedEstimate) -> Iterator[CuttingPlane | None]:
     """Yield a tangent of the worst broken row of each column at each node; None where a learner may not have it.
 
-    ``held`` are the people, by class, as they are believed to be.
+    ``placed`` are the people, by class, as they are believed to be.
     """
     choice = problem.choice
     chosen = choice.left(problem.classes)
-    for beside in besides(choice, held):
+    for beside in besides(choice, placed):
         best = beside.left.argmin(axis=1)
         least, size = beside.left.min(axis=1), beside.people
         lacking = least < chosen[beside.nodes] - HELD * np.maximum(size, 1.0)

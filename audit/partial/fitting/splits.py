@@ -141,10 +141,10 @@ def _gather(to: IndexArray, size: int) -> sparse.csr_array:
     return sparse.csr_array((np.ones(len(to)), (np.arange(len(to)), to)), shape=(len(to), size))
 
 
-def compared(choice: SplitChoiceView, held: PlacedEstimate) -> CandidateCounts | None:
+def compared(choice: SplitChoiceView, placed: PlacedEstimate) -> CandidateCounts | None:
     """Return how the candidates on known columns fare at an estimate; None where that cannot be told.
 
-    ``held`` are the people, by class. Of categories all ways to part them are held at once: none leaves less impurity
+    ``placed`` are the people, by class. Of categories all ways to part them are held at once: none leaves less impurity
     than a branch for each.
     """
     tree, criterion = choice.tree, choice.criterion
@@ -154,10 +154,10 @@ def compared(choice: SplitChoiceView, held: PlacedEstimate) -> CandidateCounts |
         return None
     if any(column.missing.any() for column in choice.binding_columns.values()):
         return None
-    classes = held.of_values(np.zeros(len(held.people), dtype=np.intp), 1).toarray()
+    classes = placed.of_values(np.zeros(len(placed.people), dtype=np.intp), 1).toarray()
     chosen = choice.left(classes.reshape(len(choice.nodes), -1))
     rows = broken = 0
-    for beside in besides(choice, held):
+    for beside in besides(choice, placed):
         enough = chosen[beside.nodes] - CLOSE * np.maximum(beside.people, 1.0)
         rows += int(np.isfinite(beside.left).sum())
         broken += int((beside.left < enough[:, None]).sum())
@@ -187,7 +187,7 @@ class ColumnCandidates:
         return np.asarray(self.table.sum(axis=(1, 2)))
 
 
-def besides(choice: SplitChoiceView, held: PlacedEstimate) -> Iterator[ColumnCandidates]:
+def besides(choice: SplitChoiceView, placed: PlacedEstimate) -> Iterator[ColumnCandidates]:
     """Yield the candidates on each known column, many nodes at a time, with people as they are held there.
 
     Nodes where nobody differs in a column have none on it.
@@ -198,7 +198,7 @@ def besides(choice: SplitChoiceView, held: PlacedEstimate) -> Iterator[ColumnCan
         size, of = len(values), of.reshape(-1)
         sure = {node: each for (node, on), each in choice.sure.items() if on == name and each.any()}
         nodes = np.array(sorted(sure, reverse=True), dtype=np.intp)
-        where, value, table = _by_value(choice, nodes, held.of_values(of, size))
+        where, value, table = _by_value(choice, nodes, placed.of_values(of, size))
         number = np.bincount(where, minlength=len(nodes))
         at = np.arange(len(where)) - (np.cumsum(number) - number)[where]
         # Nodes with about as many values are looked at together.
