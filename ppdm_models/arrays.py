@@ -42,6 +42,24 @@ def alike(columns: Sequence[IndexArray]) -> tuple[IndexArray, IndexArray]:
     Kinds are in the order of their rows, by the first column first. One number stands for each row, as numbers are
     sorted many times faster than rows are.
     """
+    keys, kinds = _row_keys(columns)
+    if kinds > len(keys):
+        _, first, kind = np.unique(keys, return_index=True, return_inverse=True)
+        return first, kind.reshape(-1)
+    kind, size = _ranks_by_counting(keys, kinds)
+    first = np.full(size, len(keys))
+    np.minimum.at(first, kind, np.arange(len(keys)))
+    return first, kind
+
+
+def kinds_of(columns: Sequence[IndexArray]) -> IndexArray:
+    """Return the kind of each row as ``alike`` does, (n,), where nobody asks which row is the first of each."""
+    keys, size = _row_keys(columns)
+    return _ranks_by_counting(keys, size)[0] if size <= len(keys) else ranks(keys)[0]
+
+
+def _row_keys(columns: Sequence[IndexArray]) -> tuple[IndexArray, int]:
+    """Return one number for each row, (n,), in the order of the rows, and a number that all of them are below."""
     keys, kinds = np.zeros(len(columns[0]), dtype=np.int64), 1
     for column in columns:
         low = int(column.min(initial=0))
@@ -51,8 +69,7 @@ def alike(columns: Sequence[IndexArray]) -> tuple[IndexArray, IndexArray]:
         if kinds * size > MOST_CODES:
             keys, kinds = ranks(keys)
         keys, kinds = keys * size + codes, kinds * size
-    _, first, kind = np.unique(keys, return_index=True, return_inverse=True)
-    return first, kind.reshape(-1)
+    return keys, kinds
 
 
 def distinct(values: IndexArray) -> IndexArray:
@@ -60,6 +77,11 @@ def distinct(values: IndexArray) -> IndexArray:
 
     NumPy's own way hashes them, which takes a hundred times as long where most of very many are different.
     """
+    low, high = (values.min().item(), values.max().item()) if len(values) else (0, 0)
+    if high - low < len(values):
+        is_there = np.zeros(high - low + 1, dtype=np.bool_)
+        is_there[np.asarray(values, dtype=np.int64) - low] = True
+        return np.flatnonzero(is_there) + low
     ordered = np.sort(values)
     is_first = np.ones(len(ordered), dtype=bool)
     is_first[1:] = ordered[1:] != ordered[:-1]
@@ -68,5 +90,18 @@ def distinct(values: IndexArray) -> IndexArray:
 
 def ranks(values: NumberArray) -> tuple[IndexArray, int]:
     """Return the place of each number among those that there are, (n,), and how many there are."""
+    low, high = (values.min().item(), values.max().item()) if len(values) else (0, 0)
+    if abs(low) < MOST_CODES and high - low < len(values):  # neither is true of NaN
+        codes = np.asarray(values, dtype=np.int64)
+        if np.issubdtype(values.dtype, np.integer) or (codes == values).all():
+            return _ranks_by_counting(codes - int(low), int(high) - int(low) + 1)
     found, rank = np.unique(values, return_inverse=True)
     return rank.reshape(-1), len(found)
+
+
+def _ranks_by_counting(codes: IndexArray, size: int) -> tuple[IndexArray, int]:
+    """Return the same of numbers from 0 to ``size`` - 1, without sorting them."""
+    is_there = np.zeros(size, dtype=np.bool_)
+    is_there[codes] = True
+    rank = np.cumsum(is_there) - 1
+    return rank[codes], int(is_there.sum())

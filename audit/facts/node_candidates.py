@@ -28,7 +28,7 @@ from treewarden.audit.facts.split_families import Levels, NodeAttribute, TableAt
 from treewarden.audit.knowledge.knowledge import is_program_known, published_criterion
 from treewarden.audit.population.table_counts import UNNAMED_WEIGHTS
 from treewarden.audit.reading import Undetermined
-from treewarden.ppdm_models.arrays import FloatArray, IndexArray, ShortArray
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray, ShortArray, distinct
 from treewarden.ppdm_models.tree.column import CategoricalColumn, number_text
 from treewarden.ppdm_models.tree.predicate import CategoryTest, NumericTest, Predicate, features_of
 from treewarden.ppdm_models.tree.tool import Tool
@@ -197,7 +197,8 @@ def _seen(case: Case, feature: Feature) -> SeenAttribute:
     if isinstance(column, CategoricalColumn):
         values = np.where(column.codes < 0, np.nan, column.codes.astype(np.float64))
         names, none = column.categories, np.zeros(0)
-        levels, codes = _levels(values, lambda value: names[int(value)])
+        there = distinct(column.codes[column.codes >= 0]).astype(np.float64)
+        levels, codes = _levels(there, values, lambda value: names[int(value)])
         attribute = TableAttribute(
             name=feature.name,
             is_numeric=feature.numeric,
@@ -213,13 +214,13 @@ def _seen(case: Case, feature: Feature) -> SeenAttribute:
         with np.errstate(over="ignore"):
             values = values.astype(np.float32).astype(np.float64)
     cuts = {end for node in case.tree.nodes for end in _ends(node.test, feature.name)}
-    levels, codes = _levels(values, number_text)
-    distinct, ends = len(levels.values), np.array(sorted(cuts))
+    levels, codes = _levels(np.unique(values[~np.isnan(values)]), values, number_text)
+    ends = np.array(sorted(cuts))
     attribute = TableAttribute(
         name=feature.name,
         is_numeric=feature.numeric,
         names=(),
-        distinct=distinct,
+        distinct=len(levels.values),
         lacking=lacking,
         cuts=ends,
         levels=levels,
@@ -227,11 +228,12 @@ def _seen(case: Case, feature: Feature) -> SeenAttribute:
     return SeenAttribute(feature, attribute, values, codes)
 
 
-def _levels(values: FloatArray, name: Callable[[float], str]) -> tuple[Levels, ShortArray]:
-    """Return the values that there are, and each profile's place among them, (P,)."""
-    found = np.unique(values[~np.isnan(values)])
-    names = tuple(name(value) if np.isfinite(value) else MISSING for value in found.tolist())
-    return Levels(found, names), np.searchsorted(found, values).astype(np.int32)
+def _levels(
+    levels: FloatArray, values: FloatArray, name: Callable[[float], str]
+) -> tuple[Levels, ShortArray]:
+    """Return the values that there are (``levels``, in their order), and each profile's place among them, (P,)."""
+    names = tuple(name(value) if np.isfinite(value) else MISSING for value in levels.tolist())
+    return Levels(levels, names), np.searchsorted(levels, values).astype(np.int32)
 
 
 def _ends(test: Predicate, name: str) -> Iterator[float]:

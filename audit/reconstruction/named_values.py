@@ -17,7 +17,7 @@ from treewarden.audit.population.leaves import NodeGroups
 from treewarden.audit.population.population import Population
 from treewarden.audit.progress import Clock
 from treewarden.audit.reconstruction.domain import Domain, tests_by_column
-from treewarden.audit.reconstruction.people_rows import codes_of_people, rows_of_people
+from treewarden.audit.reconstruction.people_rows import rows_of_people
 from treewarden.ppdm_models.arrays import BoolArray, IndexArray, IntArray
 from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
 from treewarden.ppdm_models.tree.nodes import NodeTable
@@ -84,10 +84,11 @@ class NamedValues:
         return found
 
 
-def named_values(forest: Forest, population: Population, domain: Domain) -> NamedValues | None:
-    """Return which values of people the file names, None where it names none."""
-    tests = tests_by_column(forest.trees)
-    codes = codes_of_people(population, domain)
+def named_values(
+    forest: Forest, population: Population, domain: Domain, codes: IntArray
+) -> NamedValues | None:
+    """Return which values of people, by their codes (P, F), the file names; None where it names none."""
+    tests, codes = tests_by_column(forest.trees), codes.copy()
     shape = codes.shape
     is_listed, is_tested = np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool)
     categories: dict[str, tuple[int, dict[str, int]]] = {}

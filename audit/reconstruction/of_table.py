@@ -112,17 +112,17 @@ def rebuild_people(
     domain = find_domain(forest.trees, public)
     if isinstance(domain, Undetermined):
         return domain
-    _, cell = alike(list(forest.stops))
+    first, cell = alike(list(forest.stops))
     truth = np.rint(population.truth).astype(np.int64)
     by_class = join_by_group(cell, truth, int(cell.max()) + 1)
-    regions = _regions(forest, cell, by_class, domain)
+    regions = _regions(forest, first, by_class, domain)
     if isinstance(regions, Undetermined):
         return regions
-    first = np.unique(cell, return_index=True)[1]
-    named, tied = _named_values(forest, population, domain), regions.tied
+    codes = codes_of_people(population, domain)
+    named, tied = _named_values(forest, population, domain, codes), regions.tied
     if named is not None:
         tied = np.minimum(tied, named.shared_rows(cell, truth, regions.is_open, regions.is_cut))
-    people_rows = rows_of_people(codes_of_people(population, domain), cell, truth)
+    people_rows = rows_of_people(codes, cell, truth)
     open_rows = _open_rows(forest, population, domain, people_rows, regions.is_asked)
     rows, values = (people_rows, open_rows), None
     if may_search_values(forest.trees, domain, regions.sizes):
@@ -225,14 +225,16 @@ def _with_named(
     return replace(rebuilt, most=np.where(cells.is_one, np.maximum(rebuilt.most, most), 0))
 
 
-def _named_values(forest: Forest, population: Population, domain: Domain) -> NamedValues | None:
-    """Return which values of people the file names, None where it names none."""
+def _named_values(
+    forest: Forest, population: Population, domain: Domain, codes: IntArray
+) -> NamedValues | None:
+    """Return which values of people, by their codes (P, F), the file names; None where it names none."""
     parts = {id(tree.features): tree.features for tree in forest.trees}.values()
     if all(each.numeric and not each.treatments for part in parts for each in part):
         return None
     from treewarden.audit.reconstruction.named_values import named_values  # loads SciPy
 
-    return named_values(forest, population, domain)
+    return named_values(forest, population, domain, codes)
 
 
 def _open_rows(
@@ -277,10 +279,9 @@ class _Regions:
 
 
 def _regions(
-    forest: Forest, cell: IndexArray, by_class: IntArray, domain: Domain
+    forest: Forest, first: IndexArray, by_class: IntArray, domain: Domain
 ) -> _Regions | Undetermined:
-    """Return what of the domain cells of people hold; why not, where leaves are no boxes of it."""
-    first = np.unique(cell, return_index=True)[1]
+    """Return what of the domain cells of people hold, by a profile of each; why not, where leaves are no boxes."""
     tables: list[BoolArray] = []
     if sum(len(tree.nodes) for tree in forest.trees) * sum(domain.shape) > MOST_OPTIONS:
         return TOO_LARGE

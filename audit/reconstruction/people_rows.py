@@ -14,7 +14,15 @@ from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.population import Population
 from treewarden.audit.reconstruction.cells import CellMethod, CellProofs, join_by_group
 from treewarden.audit.reconstruction.domain import DeclaredColumn, DeclaredDomain, Domain
-from treewarden.ppdm_models.arrays import BoolArray, IndexArray, IntArray, alike
+from treewarden.ppdm_models.arrays import (
+    BoolArray,
+    IndexArray,
+    IntArray,
+    alike,
+    distinct,
+    kinds_of,
+    ranks,
+)
 from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
 from treewarden.ppdm_models.tree.plain_splits import class_counts_of
@@ -46,17 +54,17 @@ class PeopleRows:
         """
         columns = [*self.coordinates.T]
         fixed = [self.cell, columns.pop(0)] if is_within_class else [self.cell]
-        group = alike(fixed)[1]
+        group = kinds_of(fixed)
         others = np.bincount(group, self.people)[group] - self.people
         for place in range(len(columns)):
-            kind = alike([*fixed, *columns[:place], *columns[place + 1 :]])[1]
+            kind = kinds_of([*fixed, *columns[:place], *columns[place + 1 :]])
             others -= np.bincount(kind, self.people)[kind] - self.people
         return np.asarray(others >= self.people)
 
     @property
     def sharing(self) -> IntArray:
         """How many people have the values of a row, whatever their class, (R,)."""
-        kind = alike([*self.coordinates[:, 1:].T, self.cell])[1]
+        kind = kinds_of([*self.coordinates[:, 1:].T, self.cell])
         return np.asarray(np.bincount(kind, self.people)[kind], dtype=np.int64)
 
     def is_held(self, place: int) -> tuple[BoolArray, BoolArray]:
@@ -68,7 +76,7 @@ class PeopleRows:
         first, within = alike([self.cell, column])
         cells = int(self.cell.max(initial=0)) + 1
         is_many = np.bincount(self.cell[first], minlength=cells)[self.cell] > 1
-        anywhere = alike([column])[1]
+        anywhere = kinds_of([column])
         in_cell = np.bincount(within)[within] > 1
         return np.asarray(in_cell & is_many), np.asarray(np.bincount(anywhere)[anywhere] > 1)
 
@@ -91,7 +99,7 @@ def _values(column: Column) -> DeclaredColumn:
     has_gaps, there = bool(column.missing.any()), ~column.missing
     values: tuple[str, ...] | tuple[float, ...]
     if isinstance(column, CategoricalColumn):
-        values = tuple(column.categories[code] for code in np.unique(column.codes[there]).tolist())
+        values = tuple(column.categories[code] for code in distinct(column.codes[there]).tolist())
     else:
         values = tuple(np.unique(column.numbers[there]).tolist())
     return DeclaredColumn(values or None, has_gaps, is_seen=True)
@@ -126,8 +134,8 @@ def codes_of_people(population: Population, domain: Domain) -> IntArray:
     for place, factor in enumerate(domain.factors):
         columns = [population.columns[n] for n in factor.columns if n in population.columns]
         if columns:
-            keys = [np.unique(each.keys, return_inverse=True)[1].reshape(-1) for each in columns]
-            codes[:, place] = alike(keys)[1]
+            keys = [ranks(each.keys)[0] for each in columns]
+            codes[:, place] = keys[0] if len(keys) == 1 else kinds_of(keys)
     return codes
 
 

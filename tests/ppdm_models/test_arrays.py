@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.kit.rows import rows
-from treewarden.ppdm_models.arrays import alike, by_rows, distinct
+from treewarden.ppdm_models.arrays import alike, by_rows, distinct, kinds_of, ranks
 
 
 def sorted_rows(columns):
@@ -22,6 +22,7 @@ def test_rows_are_told_apart_as_sorting_them_tells_them(seed):
     columns = [rng.integers(-end, end, size) for end in ends]
     for found, wanted in zip(alike(columns), sorted_rows(columns), strict=True):
         assert found.tolist() == wanted.tolist()
+    assert kinds_of(columns).tolist() == sorted_rows(columns)[1].tolist()
 
 
 def test_the_first_of_each_kind_is_the_first_that_stands_there():
@@ -34,7 +35,22 @@ def test_without_records_there_are_no_kinds():
     assert (len(first), len(kind)) == (0, 0)
 
 
-@pytest.mark.parametrize("values", [[], [3], [5, -2, 5, 0, -2], list(range(9, 0, -1))])
+NUMBERS = (
+    *([], [3], [5, -2, 5, 0, -2], [0.0, -0.0, 1.0], [0.5, 1.0, 0.5], [2.0, 1.0, 2.0]),
+    *([1.0, np.nan, np.nan, 0.0], [np.inf, 0.0, -np.inf], [2.0**60, 2.0**60 + 512, 1.0]),
+    *(np.array([-128, 127] * 200, dtype=np.int8), np.array([2**63, 2**63 + 1], dtype=np.uint64)),
+    np.array([2**62, 2**62 + 1, 2**62]),
+)
+
+
+@rows("values", NUMBERS)
+def test_numbers_have_the_ranks_of_numpy(values):
+    rank, size = ranks(np.asarray(values))
+    found, wanted = np.unique(values, return_inverse=True)
+    assert (rank.tolist(), size) == (wanted.reshape(-1).tolist(), len(found))
+
+
+@pytest.mark.parametrize("values", [[], [3], [5, -2, 5, 0, -2], [9, -9], list(range(9, 0, -1))])
 def test_the_different_ones_of_numbers_are_those_of_numpy(values):
     numbers = np.array(values, dtype=np.intp)
     assert distinct(numbers).tolist() == np.unique(numbers).tolist()
