@@ -10,7 +10,7 @@ if TYPE_CHECKING:  # Pyomo and CasADi
     from treewarden.audit.ipopt.backend import Door
 
 AUTO = "auto"
-"""IPOPT only where multipliers alone do not lead to the optimum; then by way of CasADi's package."""
+"""IPOPT only where neither multipliers nor the barrier method lead to an optimum; then by way of CasADi's package."""
 CASADI = "casadi"
 """The door that needs nothing but its package."""
 

@@ -13,10 +13,11 @@ from dataclasses import replace
 import numpy as np
 from scipy import sparse
 
-from treewarden.audit.ipopt.backend import Solution, Status
+from treewarden.audit.ipopt.backend import LoadedSolver, Solution, Status
 from treewarden.audit.ipopt.backends import AUTO, backend_of, doors
 from treewarden.audit.ipopt.model import load
 from treewarden.audit.ipopt.program import BlockProgram
+from treewarden.audit.solver.barrier_method import BarrierFirst
 from treewarden.audit.solver.canonical import (
     canonical,
     elastic,
@@ -28,6 +29,7 @@ from treewarden.audit.solver.canonical import (
 from treewarden.audit.solver.interior import interior, is_inside
 from treewarden.audit.solver.task import (
     AS_GOOD_NATS,
+    BARRIER_PROGRAM,
     BOLD,
     ELASTIC_TRIES,
     ENOUGH,
@@ -199,10 +201,14 @@ def _best(task: SolverTask) -> SolverAnswer:
 
 
 def _solver(task: SolverTask, program: BlockProgram) -> RecordedProgram:
-    """Return what solves a program by way of the task's door."""
-    return RecordedProgram(
-        program, lambda: doors()[backend_of(task.door)].opened(load(program)), task.tape
-    )
+    """Return what solves a program: the task's door, and before it the barrier method where the choice is free."""
+
+    def opened() -> LoadedSolver:
+        return doors()[backend_of(task.door)].opened(load(program))
+
+    is_first = task.door == AUTO and program.size > BARRIER_PROGRAM
+    solver = (lambda: BarrierFirst(program, opened)) if is_first else opened
+    return RecordedProgram(program, solver, task.tape)
 
 
 def _of_starts(

@@ -49,7 +49,7 @@ SUFFIX = ".kept"
 MOST_BYTES = 2**30
 WORTH_SECONDS = 0.02
 """A task that a solver was asked less long about is as soon solved as read."""
-PACKAGES = ("treewarden", "numpy", "scipy", "pyomo")
+PACKAGES = ("treewarden", "numpy", "scipy", "pyomo", "qdldl")
 BESIDE = ("tape", "deadline", "share")
 """What of a task does not change what a solver says of it."""
 LOST = (TaskOutcome.OUT_OF_TIME, TaskOutcome.OUT_OF_MEMORY, TaskOutcome.LOST)

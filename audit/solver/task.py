@@ -6,11 +6,12 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
+from typing import Protocol
 
 import numpy as np
 from scipy import sparse
 
-from treewarden.audit.ipopt.backend import LoadedSolver, Solution, Status
+from treewarden.audit.ipopt.backend import Solution, Status
 from treewarden.audit.ipopt.program import TAU, BlockProgram
 from treewarden.ppdm_models.arrays import FloatArray
 
@@ -70,15 +71,28 @@ class SolutionReplay:
         return None if self.is_refused else solution
 
 
+class ProgramSolver(Protocol):
+    """What solves one program from as many starts as are wanted, as `LoadedSolver` does."""
+
+    def solve(
+        self, z: FloatArray, eps: float, *, held_count: int = 0, **options: float | str
+    ) -> Solution:
+        """Solve from ``z`` with the given weight of the eps term; the last variables are held."""
+        ...
+
+
 class RecordedProgram:
     """A program that a solver is asked about, by way of a tape where there is one; it is loaded when it has to be."""
 
     def __init__(
-        self, program: BlockProgram, opened: Callable[[], LoadedSolver], tape: SolutionReplay | None
+        self,
+        program: BlockProgram,
+        opened: Callable[[], ProgramSolver],
+        tape: SolutionReplay | None,
     ) -> None:
         self.program, self.tape = program, tape
         self._opened = opened
-        self._solver: LoadedSolver | None = None
+        self._solver: ProgramSolver | None = None
 
     def solve(
         self, z: FloatArray, eps: float, *, held_count: int = 0, **options: float | str
@@ -192,6 +206,8 @@ SMALL_PROGRAM = 150
 """Variables up to which more starts cost next to nothing."""
 SEARCHED_PROGRAM = 300
 """Variables up to which a block is tried from more starts once, when no split row is violated any more."""
+BARRIER_PROGRAM = 200
+"""Variables above which the barrier method is asked before IPOPT, which is as quick below."""
 WORTH_HALVES = 1000
 """Variables above which the bound and the optimum are worth being looked for side by side, each with a model."""
 

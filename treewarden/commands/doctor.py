@@ -15,7 +15,7 @@ from treewarden.terminal.exits import NO_AUDIT, PASS
 
 PACKAGES = (
     *("casadi", "click", "cyipopt", "jinja2", "lxml", "matplotlib", "numpy", "ortools", "pyarrow"),
-    *("pydantic", "pyomo", "scikit-learn", "scipy", "statsmodels"),
+    *("pydantic", "pyomo", "qdldl", "scikit-learn", "scipy", "statsmodels"),
     *("openpyxl", "pyreadstat", "xlrd"),
 )
 

@@ -239,6 +239,7 @@ PACKAGES = (
     "pyomo",
     "casadi",
     "ortools",
+    "qdldl",
     "pandas",
     "pyarrow",
     "duckdb",
