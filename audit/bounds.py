@@ -156,3 +156,69 @@ class CellBounds(ProvedEnds[IntArray]):
             sides = (self.why.get((position, klass, side)) for side in ("low", "high"))
             raise ContradictionError(*dict.fromkeys([*(s for s in sides if s), why]))
         return True
+
+
+# Where records stop, and between which ends the classes there are.
+
+
+@dataclass(frozen=True, slots=True)
+class StoppingPlace:
+    """A node where records stop, its positions [start, end), its records, and what is known of its class counts.
+
+    ``label`` leads every other class by ``leads`` (m,) records; -1 where no class is known to lead.
+    """
+
+    node: int
+    start: int
+    end: int
+    records: int
+    low: Sequence[int]
+    high: Sequence[int]
+    label: int = -1
+    leads: Sequence[int] = ()
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether every class count is known."""
+        return tuple(self.low) == tuple(self.high)
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether any class counts are left."""
+        return all(a <= b for a, b in zip(self.low, self.high, strict=True)) and sum(
+            self.low
+        ) <= self.records <= sum(self.high)
+
+    def holds(self, totals: IntArray) -> BoolArray:
+        """Return whether class totals, shape (..., m), are among those that the place allows."""
+        inside = (totals >= np.array(self.low)) & (totals <= np.array(self.high))
+        if self.label >= 0 and not self.is_fixed:
+            lead = totals[..., [self.label]] - totals - np.array(self.leads)
+            lead[..., self.label] = 0
+            inside &= lead >= 0
+        return np.asarray(inside.all(axis=-1))
+
+
+def tightened(place: StoppingPlace) -> StoppingPlace:
+    """Return the place with each class's ends drawn in by the others' and by the label's lead."""
+    low, high = list(place.low), list(place.high)
+    size = len(low)
+    while True:
+        before = (*low, *high)
+        if place.label >= 0:
+            label = place.label
+            leads = sum(place.leads) - place.leads[label]
+            low[label] = max(low[label], -(-(place.records + leads) // size))
+            for klass in range(size):
+                if klass != label:
+                    margin = place.leads[klass]
+                    half = (place.records - margin) // 2
+                    high[klass] = min(high[klass], high[label] - margin, half)
+                    low[label] = max(low[label], low[klass] + margin)
+        lows, highs = sum(low), sum(high)
+        for klass in range(size):
+            low[klass] = max(low[klass], place.records - (highs - high[klass]))
+            high[klass] = min(high[klass], place.records - (lows - low[klass]))
+            lows, highs = sum(low), sum(high)
+        if (*low, *high) == before or any(a > b for a, b in zip(low, high, strict=True)):
+            return replace(place, low=tuple(low), high=tuple(high))

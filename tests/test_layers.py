@@ -282,6 +282,9 @@ LATE_IMPORTS = {
         "treewarden.audit.consistent_tables.facts.exact",
     },
     "audit/consistent_tables/retrain.py": {"treewarden.ppdm_models.learn.growers"},
+    "audit/consistent_tables/witnesses/witness_pool.py": {
+        "treewarden.audit.consistent_tables.facts.intervals",
+    },
     "audit/constraints/policy_growth.py": {"treewarden.audit.facts.stopped_leaves"},
     "audit/constraints/split_choice.py": {"treewarden.audit.facts.node_candidates"},
     "audit/constraints/stopped_leaf.py": {"treewarden.audit.facts.stopped_leaves"},

@@ -175,6 +175,8 @@ class QuestionQueue:
                 self.lost.update(portion.ask.cells)
                 continue
             self.asked += news.asked
+            for cell in news.unsure:
+                self.pool.unsure[cell] = True
             self._note(news)
             for world in news.worlds:
                 self._add(world, is_known=not is_there)
@@ -201,7 +203,8 @@ class QuestionQueue:
         Raises:
             OutOfTimeError: the budget is used up.
         """
-        table, number = world.over(self.pool.tables[0]), len(self.pool.tables)
+        assert self.start is not None
+        table, number = world.over(self.start.value.first), len(self.pool.tables)
         if not is_known and not self._holds(world, table):
             raise AssertionError("what another process found is no world")
         self.pool.add(table[None])
@@ -213,12 +216,16 @@ class QuestionQueue:
 
     def _holds(self, world: World, table: IntArray) -> bool:
         """Return whether a table is a world, as the first one is, and its neighbours are too."""
+        assert self.start is not None
+        if not self.start.value.is_shown:
+            is_world = first_broken(self.pool.facts, table, self.clock) is None
+            return is_world and swaps_hold(self.pool.facts, table, world.swaps, self.clock)
         ends = np.array([world.start, world.start + max(len(world.table), 1) - 1])
         node = lowest_above(self.facts.case, ends)
         return (
-            scope_holds(self.facts, node, table, self.clock)
-            and path_holds(self.facts, node, table, self.clock)
-            and swaps_hold(self.facts, table, world.swaps, self.clock)
+            scope_holds(self.pool.facts, node, table, self.clock)
+            and path_holds(self.pool.facts, node, table, self.clock)
+            and swaps_hold(self.pool.facts, table, world.swaps, self.clock)
         )
 
 
@@ -285,7 +292,7 @@ def decide_certain(asking: QuestionQueue) -> None:
         ContradictionError: no world obeys the facts.
         OutOfTimeError: the budget is used up.
     """
-    if asking.pool.is_empty:
+    if asking.pool.first is None:
         return
     for effort in EFFORTS:
         cells = _cells(asking.open(may_be_certain))
@@ -302,7 +309,7 @@ def decide_rest(asking: QuestionQueue, most: int | None) -> bool:
         ContradictionError: no world obeys the facts.
         OutOfTimeError: the budget is used up.
     """
-    if asking.pool.is_empty:
+    if asking.pool.first is None:
         return False
     facts, end = asking.facts, None if most is None else asking.asked + most
     for number, effort in enumerate(EFFORTS if most is None else EFFORTS[:1]):
@@ -368,7 +375,7 @@ def first_world(asker: Asker) -> None:
     Raises:
         ContradictionError: no world obeys the facts.
     """
-    facts, bounds, clock = asker.facts, asker.bounds, asker.clock
+    bounds, clock = asker.bounds, asker.clock
     scope = asker.scope(0)
     free = np.argwhere(bounds.low < bounds.high)
     cell = (int(free[0][0]), int(free[0][1])) if len(free) else (0, 0)
@@ -382,6 +389,9 @@ def first_world(asker: Asker) -> None:
         raise ContradictionError(*exact.says)
     points += [] if exact is None or exact.point is None else [exact.point]
     for point in (np.rint(each).astype(np.int64) for each in points):
-        if (point >= 0).all() and first_broken(facts, point) is None:
-            asker.pool.add(point[None])
+        if (point < 0).any() or first_broken(asker.facts, point) is not None:
+            continue
+        shows = first_broken(asker.pool.facts, point) is None
+        asker.pool.add_some(point[None], np.array([shows]))
+        if shows:
             return

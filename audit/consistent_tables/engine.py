@@ -24,6 +24,7 @@ from treewarden.audit.consistent_tables.result import (
     IN_DOUBT,
     MOST_WITNESSES,
     OUT_OF_TIME,
+    UNSURE_TIES,
     Consistency,
     ConsistentTables,
     ReasoningState,
@@ -46,6 +47,7 @@ from treewarden.audit.consistent_tables.witnesses.enumerate import (
 from treewarden.audit.consistent_tables.witnesses.one_swap_search import swap_worst
 from treewarden.audit.consistent_tables.witnesses.witness_pool import (
     WitnessPool,
+    facts_of_witnesses,
     without_false_places,
     without_false_splits,
 )
@@ -97,43 +99,50 @@ def reason(
     truth = _truth(bare)
     bare = bare if truth is None else without_false_places(bare, truth)
     share(1, PARTS, "parts")
-    facts = _prepared(bare, system, truth, until)
+    prepared = _prepared(bare, system, truth, until)
+    facts, shown = (bare, bare) if prepared is None else prepared
     share(2, PARTS, "parts")
     try:
         run = ReasoningState(
-            facts or bare, closed_form(bare), WitnessPool(bare), until.share(1 - WITNESS_SHARE)
+            facts, closed_form(bare), WitnessPool(shown), until.share(1 - WITNESS_SHARE)
         )
         if truth is not None:
             # A row that the true table breaks is no fact, so it is a world whatever time there was to look at rows.
             run.pool.add(truth[None])
-        if facts is None:
+        if prepared is None:
             run.said.append(f"{OUT_OF_TIME} before the search could start")
         else:
             _work_out(run, tiers, truth, should_stop, asks_rest=asks_rest, jobs=jobs)
     except ContradictionError as contradiction:
         return inconsistent(bare, contradiction.says, until.now() - began)
     share(3, PARTS, "parts")
-    if not run.pool.is_empty and facts is not None:
-        swap_worst(run.facts, run.pool, run.worst(MOST_WITNESSES), until)
+    if not run.pool.is_empty and prepared is not None:
+        swap_worst(run.pool.facts, run.pool, run.worst(MOST_WITNESSES), until)
     return replace(outcome(run, truth, until), seconds=until.now() - began)
 
 
-def _prepared(bare: Facts, system: System, truth: IntArray | None, until: Clock) -> Facts | None:
-    """Return the facts with what the choice of splits says; None where time is over: half of it shows nothing."""
+def _prepared(
+    bare: Facts, system: System, truth: IntArray | None, until: Clock
+) -> tuple[Facts, Facts] | None:
+    """Return the facts with what the choice of splits says, for proofs and for tables that show what is possible.
+
+    None where time is over: half of it shows nothing.
+    """
     try:
         facts = with_splits(bare, system, until)
         if not facts.splits:
             until.check()
-            return facts
+            return facts, facts
         from treewarden.audit.consistent_tables.facts.intervals import with_intervals  # of splits
 
         facts = with_intervals(facts, until)
         if truth is not None:
             facts = with_intervals(without_false_splits(facts, truth, until), until)
+        shown = facts_of_witnesses(facts, truth, until)
         until.check()
     except OutOfTimeError:
         return None
-    return facts
+    return facts, shown
 
 
 def _truth(facts: Facts) -> IntArray | None:
@@ -168,6 +177,8 @@ def _work_out(
         run_tiers(search_tiers(run, tiers, truth, watch, asks_rest=asks_rest, jobs=jobs))
         if tiers.posterior:
             estimate(run)
+    if (run.pool.unsure & run.not_moved).any():
+        run.said.append(UNSURE_TIES)
     if run.clock.is_over:
         run.said.append(OUT_OF_TIME)
     elif watch.is_over:
@@ -206,7 +217,7 @@ def list_worlds(run: ReasoningState, limits: EnumerationLimits) -> bool:
         _note(run, node, tables, reasons)
     if 0 not in tables_by_node:
         return False
-    run.pool.add(tables_by_node[0])
+    run.pool.add_those_that_show(facts, tables_by_node[0], run.clock)
     run.posterior, total = counted_posterior(facts, tables_by_node[0], run.clock)
     run.counted = _counted(run, len(tables_by_node[0]), total, limits)
     without = run.counted.data_sets_without_splits

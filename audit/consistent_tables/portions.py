@@ -49,17 +49,20 @@ Ends = tuple[IntArray, IntArray, IntArray, IntArray]
 class FixedState:
     """What stays the same: the facts, the first world (P, m), and the ends of each cell when questions began.
 
+    ``shown`` are the facts of tables that show what is possible, which the first one obeys where it ``is_shown``.
     ``plain`` is kept for those who ask here, and does not travel: see ``LearnedCuts``.
     """
 
     facts: Facts
+    shown: Facts
     first: IntArray
+    is_shown: bool
     ends: Ends
     plain: dict[int, IntegerRows] = field(default_factory=dict)
 
-    def __reduce__(self) -> tuple[Callable[..., FixedState], tuple[Facts, IntArray, Ends]]:
+    def __reduce__(self) -> tuple[Callable[..., FixedState], tuple[object, ...]]:
         """Return what travels."""
-        return FixedState, (self.facts, self.first, self.ends)
+        return FixedState, (self.facts, self.shown, self.first, self.is_shown, self.ends)
 
     def since(
         self,
@@ -90,8 +93,9 @@ class Since:
         low, high, least, most = (end.copy() for end in start.ends)
         for end, (at, values) in zip((low, high, least, most), self.moved, strict=True):
             end.ravel()[at] = values
-        pool = RecordedPool(start.facts, [start.first], size=1)
-        pool.low, pool.high = least, most
+        shown = [start.first] if start.is_shown else []
+        pool = RecordedPool(start.shown, shown, size=len(shown), base=start.first)
+        pool.low, pool.high, pool.unsure = least, most, np.zeros(low.shape, dtype=bool)
         return CellBounds(low, high), pool, LearnedCuts(self.lines, self.met, start.plain)
 
 
@@ -118,7 +122,12 @@ class RecordedPool(WitnessPool):
 def start_of(facts: Facts, bounds: CellBounds, pool: WitnessPool) -> FixedState:
     """Return what is known when questions begin, once there is a world."""
     ends = bounds.low.copy(), bounds.high.copy(), pool.low.copy(), pool.high.copy()
-    return FixedState(_without_people(facts), pool.tables[0], ends)
+    lean = _without_people(facts)
+    shown = lean if pool.facts is facts else _without_people(pool.facts)
+    assert pool.first is not None
+    return FixedState(
+        facts=lean, shown=shown, first=pool.first, is_shown=not pool.is_empty, ends=ends
+    )
 
 
 def _without_people(facts: Facts) -> Facts:
@@ -270,6 +279,7 @@ class News:
     """What came of a portion: see ``Asker`` and ``LearnedCuts``; ``conflict`` is why there is no world, if so."""
 
     asked: int = 0
+    unsure: tuple[Cell, ...] = ()
     proofs: tuple[Proof, ...] = ()
     worlds: tuple[World, ...] = ()
     lines: Mapping[int, tuple[Ref, ...]] = field(default_factory=dict)
@@ -313,6 +323,7 @@ class Portion:
             conflict = contradiction.says
         return News(
             asked=asker.asked,
+            unsure=tuple((int(row), int(klass)) for row, klass in np.argwhere(pool.unsure)),
             proofs=tuple(asker.proofs),
             worlds=tuple(_worlds(pool, start.first)),
             lines={

@@ -22,15 +22,18 @@ from treewarden.audit.consistent_tables.proofs.relax import (
 from treewarden.audit.consistent_tables.witnesses.one_swap_search import swap_stuck
 from treewarden.audit.consistent_tables.witnesses.witness_pool import (
     WitnessPool,
+    first_broken,
     may_be_certain,
     path_holds,
     scope_holds,
 )
 from treewarden.audit.progress import Clock
-from treewarden.ppdm_models.arrays import BoolArray, FloatArray
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IntArray
 
 LARGEST_SCOPE_CELLS = 60_000
 WHOLE = 1e-6
+UNTIED_UNITS = 0.5
+"""Deterministic seconds that CP-SAT may search for a table without ties, where one with ties was found."""
 CHECKED_EVERY = 1000
 """After so many cells the clock is looked at."""
 LINE_ROUNDS = 60
@@ -73,6 +76,8 @@ def open_question(
     """Return what is to be proved of ``sign * cell``: that it never falls below what all worlds so far have."""
     low, high = (int(end[cell]) for end in (bounds.low, bounds.high))
     least, most = (int(end[cell]) for end in (pool.low, pool.high))
+    if pool.is_empty and pool.first is not None:
+        least = most = int(pool.first[cell])
     if low == high or least < most:
         return None
     if sign > 0:
@@ -302,16 +307,42 @@ class Asker:
             return QuestionState.OPEN
         if not self._is_no(scope, question, point):
             return QuestionState.OPEN
-        base = self.pool.tables[0].copy()
+        assert self.pool.first is not None
+        base = self.pool.first.copy()
         base[span] = whole
         if not scope_holds(facts, scope.node, base, self.clock):
             return QuestionState.OPEN
         if not path_holds(facts, scope.node, base, self.clock):
             return QuestionState.ALLOWED
+        if not self._shows(scope.node, base) and not self._find_untied(scope, question, base):
+            self.pool.unsure[question.cell] = True
+            return QuestionState.ALLOWED
         self.pool.add(base[None])
         # A far world has neighbours that the worlds before it did not have.
-        swap_stuck(facts, self.pool, self.open(), self.clock, only=span)
+        swap_stuck(self.pool.facts, self.pool, self.open(), self.clock, only=span)
         return QuestionState.SETTLED
+
+    def _shows(self, node: int, table: IntArray) -> bool:
+        """Return whether a world (P, m), found below a node, shows what is possible: it rests on no tie."""
+        shown = self.pool.facts
+        if self.pool.is_empty:
+            return first_broken(shown, table, self.clock) is None
+        return shown is self.facts or (
+            scope_holds(shown, node, table, self.clock)
+            and path_holds(shown, node, table, self.clock)
+        )
+
+    def _find_untied(self, scope: Scope, question: CellQuestion, table: IntArray) -> bool:
+        """Write a table without ties that answers a question with no into a world; False: none was found."""
+        if self.clock.is_over:
+            return False
+        learned = LearnedCuts(plain=self.learned.plain)
+        narrow = Scope(self.pool.facts, self.bounds, scope.node, self.clock, learned)
+        found = cpsat.ask(narrow, [question.parts], self.clock, UNTIED_UNITS)
+        if found is None or found.point is None:
+            return False
+        table[self.facts.span(scope.node)] = np.rint(found.point).astype(np.int64)
+        return self._is_no(scope, question, found.point) and self._shows(scope.node, table)
 
     def _note(self, scope: Scope, question: CellQuestion, answer: RelaxationBound) -> None:
         """Draw in the ends by what was proved; where that forces a profile, say what it truly rests on."""

@@ -32,6 +32,11 @@ IN_DOUBT = (
     "may contradict them"
 )
 """Why something stays open however long tables are searched for."""
+UNSURE_TIES = (
+    "in other tables that were found another split is as good as the published one, and the "
+    "training program may always take that one"
+)
+"""Why a table that fits the file may show nothing."""
 SAMPLING_STOPPED = "not estimated"
 """How the reason begins where the sampler gave up."""
 
@@ -238,7 +243,7 @@ def witnesses(
         table = swap.applied(pool.tables[base])
         node = int(facts.place_of()[position])
         try:
-            if not path_holds(facts, node, table, until):
+            if not path_holds(pool.facts, node, table, until):
                 raise AssertionError("a swap left the worlds")
         except OutOfTimeError:
             break

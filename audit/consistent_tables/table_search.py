@@ -77,11 +77,11 @@ def search_tiers(
 
 
 def _change(run: ReasoningState) -> None:
-    change_many(run.facts, run.pool, run.not_moved, run.clock)
+    change_many(run.pool.facts, run.pool, run.not_moved, run.clock)
 
 
 def _prove_by_lines(run: ReasoningState) -> None:
-    if run.facts.lines and not run.pool.is_empty:
+    if run.facts.lines and run.pool.first is not None:
         Asker(run.facts, run.bounds, run.pool, run.clock.share(LINES_SHARE)).prove_by_lines()
 
 
@@ -96,14 +96,14 @@ def _draw(run: ReasoningState, tiers: Tiers, truth: IntArray | None, watch: Watc
     if tiers.swaps and is_decided:
         # Draws take long in large tables; what is left to tell then is who else is certain.
         wanted = may_be_certain(run.facts, run.bounds, run.pool)
-        swap_stuck(run.facts, run.pool, wanted, run.clock)
+        swap_stuck(run.pool.facts, run.pool, wanted, run.clock)
     draw_worlds(run, tiers, truth, FEW_DRAWS if is_decided else 1.0)
     if tiers.solver and run.pool.is_empty:
         first_world(Asker(run.facts, run.bounds, run.pool, run.clock))
     if tiers.swaps:
         _change(run)
         wanted = may_be_certain(run.facts, run.bounds, run.pool)
-        swap_stuck(run.facts, run.pool, wanted, run.clock)
+        swap_stuck(run.pool.facts, run.pool, wanted, run.clock)
 
 
 def _one_by_one(
@@ -128,7 +128,7 @@ def _ask(
 ) -> None:
     if tiers.swaps and not watch.is_enough():
         wanted = may_be_certain(run.facts, run.bounds, run.pool)
-        mend_stuck(run.facts, run.pool, wanted, run.clock)
+        mend_stuck(run.pool.facts, run.pool, wanted, run.clock)
     if tiers.solver:
         decide_certain(asking)
     if tiers.swaps and not watch.is_enough():
@@ -143,8 +143,8 @@ def _ask(
 
 def _look_around(run: ReasoningState, cells: BoolArray) -> None:
     """Look for worlds one or two swaps away in which these cells differ."""
-    swap_stuck(run.facts, run.pool, cells, run.clock)
-    mend_stuck(run.facts, run.pool, cells, run.clock)
+    swap_stuck(run.pool.facts, run.pool, cells, run.clock)
+    mend_stuck(run.pool.facts, run.pool, cells, run.clock)
 
 
 # Narrows the gap between proved and witnessed bounds of the most disclosed profiles, until the worst one is known.
@@ -162,7 +162,7 @@ def sharpen(asking: QuestionQueue) -> None:
     """
     tried: set[tuple[int, int, int]] = set()
     for _ in range(MOST_QUESTIONS):
-        question = None if asking.pool.is_empty or asking.is_over() else _next(asking, tried)
+        question = None if asking.pool.first is None or asking.is_over() else _next(asking, tried)
         if question is None:
             return
         tried.add((*question.cell, question.target))
@@ -202,7 +202,7 @@ def draw_worlds(
 
     ``effort`` is how much of the usual work is spent before the sampler gives up.
     """
-    sampler = Sampler(run.facts, run.clock, tiers.seed, effort)
+    sampler = Sampler(run.facts, run.clock, tiers.seed, effort, run.pool.facts)
     drawn, gave_up = _drawn(run, sampler, tiers.most_draws)
     if gave_up and sum(map(len, drawn)) < FEWEST_DRAWS:
         drawn = []
@@ -214,7 +214,8 @@ def draw_worlds(
     if truth is not None and not all(place.is_fixed for place in run.facts.places.values()):
         # A world with the true leaf counts is a world for whoever knows less of them.
         facts = with_class_counts(run.facts, truth)
-        _drawn(run, Sampler(facts, run.clock, tiers.seed + 1, effort), tiers.draws)
+        sampler = Sampler(facts, run.clock, tiers.seed + 1, effort, run.pool.facts)
+        _drawn(run, sampler, tiers.draws)
 
 
 def estimate(run: ReasoningState) -> None:
@@ -238,7 +239,7 @@ def _drawn(run: ReasoningState, sampler: Sampler, number: int) -> tuple[list[Int
             return drawn, str(reason)
         except OutOfTimeError:
             return drawn, SAMPLING_OUT_OF_TIME
-        run.pool.add(tables)
+        run.pool.add_some(tables, sampler.shows)
         drawn.append(tables)
         size += step
     return drawn, ""

@@ -7,6 +7,9 @@ from collections.abc import Sequence
 from decimal import Context, Decimal
 from fractions import Fraction
 
+import numpy as np
+
+from treewarden.ppdm_models.arrays import BoolArray, NumberArray
 from treewarden.ppdm_models.tree.tree import Criterion
 
 SLACK_SHARE = Fraction(1, 10**9)
@@ -158,3 +161,27 @@ def _minus(a: Pair, b: Pair) -> Pair:
 def _times_interval(a: Pair, b: Pair) -> Pair:
     products = [x * y for x in a for y in b]
     return min(products), max(products)
+
+
+# Whether floats find two splits equal: where they compute both from the same numbers.
+
+
+def part_alike(criterion: Criterion, branches: NumberArray, chosen: NumberArray) -> BoolArray:
+    """Return where two splits (T, branches, m) have the same branches, in any order, so that floats find them equal.
+
+    So do they where classes stand in another order: squares of counts are whole, and two terms have one sum.
+    """
+    if branches.shape[1] != chosen.shape[1]:
+        return np.zeros(len(branches), dtype=bool)
+    of_two = np.count_nonzero(branches, axis=2).max(axis=1, initial=0) <= 2
+    in_any_order = np.sort(branches, axis=2), np.sort(chosen, axis=2)
+    same = _are_same(*in_any_order) & (of_two | (criterion is Criterion.GINI))
+    return np.asarray(same | _are_same(branches, chosen))
+
+
+def _are_same(branches: NumberArray, chosen: NumberArray) -> BoolArray:
+    if branches.shape[1] == 2:
+        same = (branches == chosen).all(axis=(1, 2))
+        return np.asarray(same | (branches == chosen[:, ::-1]).all(axis=(1, 2)))
+    pairs = zip(branches.tolist(), chosen.tolist(), strict=True)
+    return np.array([sorted(one) == sorted(other) for one, other in pairs], dtype=bool)

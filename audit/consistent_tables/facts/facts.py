@@ -15,13 +15,12 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from treewarden.audit.bounds import StoppingPlace, tightened
 from treewarden.audit.consistent_tables.facts.splits import (
     AttributeSplits,
     ChosenSplit,
-    StoppingPlace,
     chosen_of,
     split_of,
-    tightened,
 )
 from treewarden.audit.engine.problem import ExactRows, IntegerRow, Problem, SpanRows
 from treewarden.audit.facts.rows import (
@@ -37,9 +36,10 @@ from treewarden.audit.facts.rows import (
 from treewarden.audit.progress import FOREVER, Clock
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.system.system import System
-from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray, distinct
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray, distinct
 from treewarden.ppdm_models.tree.column import number_text
 from treewarden.ppdm_models.tree.predicate import features_of
+from treewarden.ppdm_models.tree.tool import Tool
 from treewarden.ppdm_models.tree.tree import Tree
 
 # Candidates that a learner with a known order compared before the split that it chose: none of them is as good.
@@ -81,6 +81,30 @@ def _chosen(case: Case, node: int) -> str:
         name for child in tree.nodes[node].children for name in features_of(tree.nodes[child].test)
     }
     return used.pop() if len(used) == 1 else ""
+
+
+def loses_ties(case: Case, family: SplitFamily, tool: Tool) -> BoolArray:
+    """Return which candidates (A,) the program surely leaves for the chosen split, or may, where both part alike.
+
+    Numbers that are computed from the same counts are the same then. scikit-learn keeps the first of equally good cuts
+    of a column, upwards; which column comes first is drawn (``node_split_best``). treewarden's own learners keep the
+    first, by attribute in the order of the file. Of other programs none is known to be left, nor any that may be.
+    """
+    chosen, admissible = _chosen(case, family.node), family.admissible
+    never = np.zeros(len(admissible), dtype=bool)
+    if tool not in (Tool.SCIKIT_LEARN, Tool.TREEWARDEN) or not chosen:
+        return never
+    if chosen == family.attribute:
+        first = family.chosen == family.chosen[family.bins.argmin()]
+        cut = family.bins[first].max()
+        is_cut = family.grouping is Grouping.THRESHOLD and MISSING not in family.bin_names
+        is_cut &= bool((family.bins[~first] > cut).all()) and len(np.unique(family.chosen)) == 2
+        return np.asarray(admissible > cut) if is_cut else never
+    if tool is Tool.SCIKIT_LEARN:
+        return ~never
+    names = [feature.name for feature in case.tree.features]
+    is_known = {chosen, family.attribute} <= {*names}
+    return ~never if is_known and names.index(family.attribute) > names.index(chosen) else never
 
 
 MOST_RECORDS = 2**52

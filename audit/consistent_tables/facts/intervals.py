@@ -19,6 +19,8 @@ from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, Int
 from treewarden.ppdm_models.tree.tree import Criterion
 
 CANDIDATES_TOGETHER = 20_000
+MOST_TIED = 8
+"""Counts in a row that tie at an end of an interval, each of which is looked at."""
 
 
 def with_intervals(facts: Facts, clock: Clock = FOREVER) -> Facts:
@@ -124,8 +126,7 @@ def _ends(
     every = _candidates(criterion, splits)
     bottom = np.maximum(0, every.first - (every.records - every.left))
     top = np.minimum(every.left, every.first)
-    peak = np.rint(every.left * (every.first / every.records)).astype(np.int64)
-    peak = np.clip(peak, bottom, top)
+    peak = np.clip(_peak(every), bottom, top)
 
     def fits(count: IntArray) -> BoolArray:
         return np.asarray(every.over(count) <= 0)
@@ -142,6 +143,68 @@ def _ends(
             first = int(every.first[here][candidate])
             ends[0][candidate], ends[1][candidate] = _exact_ends(split, first, candidate)
         yield ends
+
+
+def without_unsure_ties(split: AttributeSplits) -> AttributeSplits:
+    """Return a split told by intervals whose ends are drawn in until the learner comes to the chosen split there.
+
+    Only at its ends can a candidate be as good: the impurity is concave. ``split`` has the rule of tables that show.
+    """
+    assert split.low is not None
+    assert split.high is not None
+    assert split.chosen_table is not None
+    every, chosen = _candidates(split.criterion, [split]), split.chosen_table
+    ends, floor = (split.low.copy(), split.high.copy()), split.tie_floor
+
+    def may_tie(count: IntArray) -> BoolArray:
+        return np.asarray(every.over(count) + every.limit >= floor)
+
+    for end, step in zip(ends, (1, -1), strict=True):
+        moves = np.arange(split.size)
+        for _ in range(MOST_TIED):
+            moves = moves[(may_tie(end) & (ends[0] <= ends[1]))[moves]]
+            count, size = end[moves], every.left[moves]
+            left = np.stack([count, size - count], axis=-1)
+            branches = np.stack([left, chosen.sum(axis=0) - left], axis=1)
+            shape = (len(moves), *chosen.shape)
+            moves = moves[~split.lose_ties(moves, branches, np.broadcast_to(chosen, shape))]
+            end[moves] += step
+            if not len(moves):
+                break
+        if len(moves):  # in large tables floats find many counts in a row equal
+            peak = np.clip(_peak(every), *ends)
+            inside = _last(lambda count: ~may_tie(count), end, peak)
+            is_none = may_tie(peak)
+            end[moves] = np.where(is_none, peak + step, inside)[moves]
+    return replace(split, low=ends[0], high=ends[1])
+
+
+def _peak(every: _SplitCandidates) -> IntArray:
+    """Return the count where the impurity after each candidate is greatest, to the nearest whole number."""
+    return np.rint(every.left * (every.first / every.records)).astype(np.int64)
+
+
+def tied_splits(splits: list[AttributeSplits], clock: Clock = FOREVER) -> set[int]:
+    """Return which splits told by intervals may tie at an end of some candidate, by id.
+
+    Raises:
+        OutOfTimeError: the budget is used up.
+    """
+    found: set[int] = set()
+    for criterion in Criterion:
+        for few in _in_parts([split for split in splits if split.criterion is criterion]):
+            clock.check()
+            every = _candidates(criterion, few)
+            low, high = (
+                np.concatenate([getattr(split, name) for split in few]) for name in ("low", "high")
+            )
+            sizes = [split.size for split in few]
+            least = np.concatenate([np.broadcast_to(s.tie_floor, s.size) for s in few])
+            least -= every.limit
+            may_tie = (every.over(low) >= least) | (every.over(high) >= least)
+            of = np.repeat(np.arange(len(few)), sizes)
+            found |= {id(few[number]) for number in np.unique(of[may_tie & (low <= high)])}
+    return found
 
 
 def _is_sure(every: _SplitCandidates, end: IntArray, last: IntArray, step: int) -> BoolArray:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from treewarden.audit.bounds import StoppingPlace
 from treewarden.audit.facts.impurity_rows import branch_impurity, split_information
 from treewarden.audit.facts.rows import Grouping, SplitFamily, branch_of_bins
 from treewarden.ppdm_models.arrays import (
@@ -23,69 +24,6 @@ from treewarden.ppdm_models.tree.tree import Criterion
 
 if TYPE_CHECKING:
     from scipy.sparse import csc_matrix
-
-
-@dataclass(frozen=True, slots=True)
-class StoppingPlace:
-    """A node where records stop, its positions [start, end), its records, and what is known of its class counts.
-
-    ``label`` leads every other class by ``leads`` (m,) records; -1 where no class is known to lead.
-    """
-
-    node: int
-    start: int
-    end: int
-    records: int
-    low: Sequence[int]
-    high: Sequence[int]
-    label: int = -1
-    leads: Sequence[int] = ()
-
-    @property
-    def is_fixed(self) -> bool:
-        """Whether every class count is known."""
-        return tuple(self.low) == tuple(self.high)
-
-    @property
-    def is_possible(self) -> bool:
-        """Whether any class counts are left."""
-        return all(a <= b for a, b in zip(self.low, self.high, strict=True)) and sum(
-            self.low
-        ) <= self.records <= sum(self.high)
-
-    def holds(self, totals: IntArray) -> BoolArray:
-        """Return whether class totals, shape (..., m), are among those that the place allows."""
-        inside = (totals >= np.array(self.low)) & (totals <= np.array(self.high))
-        if self.label >= 0 and not self.is_fixed:
-            lead = totals[..., [self.label]] - totals - np.array(self.leads)
-            lead[..., self.label] = 0
-            inside &= lead >= 0
-        return np.asarray(inside.all(axis=-1))
-
-
-def tightened(place: StoppingPlace) -> StoppingPlace:
-    """Return the place with each class's ends drawn in by the others' and by the label's lead."""
-    low, high = list(place.low), list(place.high)
-    size = len(low)
-    while True:
-        before = (*low, *high)
-        if place.label >= 0:
-            label = place.label
-            leads = sum(place.leads) - place.leads[label]
-            low[label] = max(low[label], -(-(place.records + leads) // size))
-            for klass in range(size):
-                if klass != label:
-                    margin = place.leads[klass]
-                    half = (place.records - margin) // 2
-                    high[klass] = min(high[klass], high[label] - margin, half)
-                    low[label] = max(low[label], low[klass] + margin)
-        lows, highs = sum(low), sum(high)
-        for klass in range(size):
-            low[klass] = max(low[klass], place.records - (highs - high[klass]))
-            high[klass] = min(high[klass], place.records - (lows - low[klass]))
-            lows, highs = sum(low), sum(high)
-        if (*low, *high) == before or any(a > b for a, b in zip(low, high, strict=True)):
-            return replace(place, low=tuple(low), high=tuple(high))
 
 
 # A partition of positions, stored so that sums over its groups are quick.
@@ -162,8 +100,41 @@ def groups(labels: IndexArray | ShortArray) -> PositionPartition:
 
 
 EVERY = slice(None)
+TIE_SHARE, DOUBT_PER_BIN = 2e-9, 1e-5
+"""What the learner's floats may have missed, as a share of the node's records (``exact.SLACK_SHARE``), and ours too."""
 ROUNDING = 1e-12
 """Floats decide a row only outside this share of the node's records, times 1 + the gain ratio's factor."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TieRule:
+    """What is asked of candidates that are as good as the chosen split, or nearer to it than floats can tell.
+
+    With ``is_strict`` none is, as the learner would have taken it. Otherwise a proof takes any tie as possible, but a
+    table shows what is possible only where the learner surely comes to the chosen split on it, or may: where it
+    compared the same numbers in the ``truth`` (P, m), by position, or where both part the classes alike and the
+    candidate surely ``loses`` (A,) then, or may lose. That is None for proofs.
+    """
+
+    is_strict: bool = False
+    loses: BoolArray | None = None
+    truth: IntArray | None = None
+
+    def select(self, candidates: IndexArray) -> TieRule:
+        """Return the rule of some of the candidates."""
+        return self if self.loses is None else replace(self, loses=self.loses[candidates])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _ComparedSplits:
+    """By how much each candidate beats the chosen split in K tables, (K, A), and the masses that say so.
+
+    ``branches`` (K, A, branches, m) are of the candidates, ``chosen`` (K, branches, m) or (branches, m) of the chosen.
+    """
+
+    excess: FloatArray
+    branches: NumberArray
+    chosen: NumberArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -181,7 +152,7 @@ class AttributeSplits:
     start: int
     end: int
     records: int
-    strict: bool
+    ties: TieRule
     bins: PositionPartition
     chosen: PositionPartition
     is_binary: bool
@@ -202,6 +173,11 @@ class AttributeSplits:
     def criterion(self) -> Criterion:
         """What the learner compared."""
         return self.family.criterion
+
+    @property
+    def strict(self) -> bool:
+        """Whether no candidate is as good as the chosen split."""
+        return self.ties.is_strict
 
     @property
     def size(self) -> int:
@@ -245,18 +221,24 @@ class AttributeSplits:
 
     def excess(self, tables: NumberArray) -> FloatArray:
         """Return by how much each candidate beats the chosen split, in records, shape (K, A), in floating point."""
+        return self._compared(tables).excess
+
+    def _compared(self, tables: NumberArray) -> _ComparedSplits:
         tables = self.weighed(tables)
         bins = self.bins.sums(tables).astype(np.float64)
-        after = self._after(self.branches(bins))
+        branches = self.branches(bins)
+        after = self._after(branches)
         if self.chosen_table is None:
             chosen = self.chosen.sums(tables).astype(np.float64)
             best = branch_impurity(self.criterion, chosen).sum(axis=-1)[:, None]
         else:
-            best = branch_impurity(self.criterion, self.chosen_table.astype(np.float64)).sum()
+            chosen = self.chosen_table.astype(np.float64)
+            best = branch_impurity(self.criterion, chosen).sum()
         if self.criterion is not Criterion.GAIN_RATIO:
-            return np.asarray(best - after)
+            return _ComparedSplits(np.asarray(best - after), branches, chosen)
         whole = branch_impurity(self.criterion, bins.sum(axis=1))[:, None]
-        return np.asarray(self.ratio * best - after + (1 - self.ratio) * whole)
+        excess = np.asarray(self.ratio * best - after + (1 - self.ratio) * whole)
+        return _ComparedSplits(excess, branches, chosen)
 
     def weighed(self, tables: NumberArray) -> NumberArray:
         """Return tables (K, S, m) of people as the learner summed them."""
@@ -293,15 +275,91 @@ class AttributeSplits:
     def holds(self, tables: IntArray) -> BoolArray:
         """Return whether each table (K, S, m) of the node's positions obeys every candidate's row; exact."""
         if self.low is not None:
-            assert self.high is not None
+            return self._is_inside(self.lefts(self.bins.sums(tables[:, :, 0])))
+        compared = self._compared(tables)
+        good = self._is_worse(tables, compared.excess - self.limit)
+        return good if self.ties.loses is None else self._without_ties(compared, good)
+
+    def hold_and_show(
+        self, showing: AttributeSplits, tables: IntArray
+    ) -> tuple[BoolArray, BoolArray]:
+        """Return whether each table (K, S, m) obeys the rows, and whether it also obeys those of ``showing``, as above.
+
+        Those are the same candidates with the rule for tables that show what is possible.
+        """
+        if showing is self:
+            good = self.holds(tables)
+            return good, good
+        if self.low is not None:
             count = self.lefts(self.bins.sums(tables[:, :, 0]))
-            return np.asarray(((count >= self.low) & (count <= self.high)).all(axis=1))
-        over = self.excess(tables) - self.limit
+            good = self._is_inside(count)
+            shows = good.copy()
+            shows[good] = showing._is_inside(count[good])
+            return good, shows
+        compared = self._compared(tables)
+        good = self._is_worse(tables, compared.excess - self.limit)
+        return good, showing._without_ties(compared, good)
+
+    def _is_inside(self, count: NumberArray) -> BoolArray:
+        """Return whether the first class's counts on the left (K, A) are within the intervals."""
+        assert self.low is not None
+        assert self.high is not None
+        return np.asarray(((count >= self.low) & (count <= self.high)).all(axis=1))
+
+    def _is_worse(self, tables: IntArray, over: FloatArray) -> BoolArray:
+        """Return whether no candidate is better than the chosen split, given how far each (K, A) is over the limit."""
         near: BoolArray = np.asarray(np.abs(over) <= self.doubt)
         bad: BoolArray = np.asarray((over > 0) & ~near)
         for table, candidate in np.argwhere(near & ~np.asarray(bad.any(axis=1))[:, None]):
             bad[table, candidate] = self.is_beaten(tables[table], int(candidate))
         return np.asarray(~bad.any(axis=1))
+
+    @property
+    def tie_floor(self) -> FloatArray | float:
+        """By how much a candidate beats the chosen split at least, in records, if it may tie in floats, (A,)."""
+        share = TIE_SHARE * (1 + DOUBT_PER_BIN * self.bin_count)
+        ratio = self.ratio if self.criterion is Criterion.GAIN_RATIO else 1.0
+        return -share * self.records * ratio
+
+    def _without_ties(self, compared: _ComparedSplits, good: BoolArray) -> BoolArray:
+        """Return those of good tables (K,) in which no candidate ties that the learner may then have taken."""
+        at, candidates = np.nonzero(compared.excess >= self.tie_floor)
+        if not len(at):
+            return good
+        at, candidates = at[good[at]], candidates[good[at]]
+        shows = good.copy()
+        shows[at[self._are_unsure(compared, at, candidates)]] = False
+        return shows
+
+    def _are_unsure(
+        self, compared: _ComparedSplits, at: IndexArray, candidates: IndexArray
+    ) -> BoolArray:
+        """Return which of T ties, by table and candidate, the learner may resolve otherwise."""
+        chosen = compared.chosen
+        shape = (len(at), *chosen.shape[-2:])
+        chosen = np.broadcast_to(chosen, shape) if chosen.ndim == 2 else chosen[at]
+        return ~self.lose_ties(candidates, compared.branches[at, candidates], chosen)
+
+    def lose_ties(
+        self, candidates: IndexArray, branches: NumberArray, chosen: NumberArray
+    ) -> BoolArray:
+        """Return which of T candidates that tie the learner surely left, or may have left, for the chosen split.
+
+        ``branches`` (T, branches, m) are the masses of theirs, ``chosen`` (T, branches, m) those of the chosen split.
+        """
+        assert self.ties.loses is not None
+        from treewarden.audit.consistent_tables.facts.exact import part_alike  # as above
+
+        if self.weights is not None:  # sums of weights depend on their order
+            return np.zeros(len(candidates), dtype=bool)
+        lost = self.ties.loses[candidates] & part_alike(self.criterion, branches, chosen)
+        if self.ties.truth is not None and not lost.all():
+            here = self.ties.truth[None, self.start : self.end]
+            true = self.branches(self.bins.sums(here))[0][candidates]
+            # The learner compared these very numbers, and came to the chosen split.
+            is_true = (branches == true).all(axis=(1, 2))
+            lost |= is_true & (chosen == self.chosen.sums(here)).all(axis=(1, 2))
+        return lost
 
     def surely_broken(self, tables: IntArray) -> BoolArray:
         """Return which candidates' rows each table (K, S, m) breaks beyond doubt, shape (K, A)."""
@@ -315,10 +373,17 @@ class AttributeSplits:
         """Return the candidates whose row a table (S, m) of the node's positions breaks; exact."""
         if self.low is not None:
             return np.flatnonzero(self.surely_broken(table[None])[0]).tolist()
-        over = self.excess(table[None])[0] - self.limit
+        compared = self._compared(table[None])
+        over = compared.excess[0] - self.limit
         sure = np.abs(over) > self.doubt
+        unsure = np.zeros(self.size, dtype=bool)
+        if self.ties.loses is not None:
+            tied = np.flatnonzero(compared.excess[0] >= self.tie_floor)
+            unsure[tied] = self._are_unsure(compared, np.zeros_like(tied), tied)
         return [
-            a for a in range(self.size) if (over[a] > 0 if sure[a] else self.is_beaten(table, a))
+            a
+            for a in range(self.size)
+            if unsure[a] or (over[a] > 0 if sure[a] else self.is_beaten(table, a))
         ]
 
     def is_beaten(self, table: IntArray, candidate: int) -> bool:
@@ -333,6 +398,17 @@ class AttributeSplits:
             _totals(table, side[self.bins.of]),
             self.strict,
         )
+
+    def sides(self, candidates: IndexArray, bins: IndexArray) -> IndexArray:
+        """Return the branch that a record of each bin (K,) takes under each candidate (K,), shape (K,)."""
+        codes = self.family.admissible[candidates]
+        if not self.is_binary:
+            return bins
+        if self.family.grouping is Grouping.THRESHOLD:
+            return np.asarray(bins > codes, dtype=np.intp)
+        if self.family.grouping is Grouping.SUBSET:
+            return np.asarray(1 - ((codes >> bins) & 1), dtype=np.intp)
+        return np.asarray(bins != codes, dtype=np.intp)
 
     def side(self, candidate: int) -> IndexArray:
         """Return the branch that each bin takes under a candidate, shape (B,)."""
@@ -349,6 +425,7 @@ class AttributeSplits:
             family=replace(self.family, admissible=self.family.admissible[kept]),
             left_records=self.left_records[kept],
             ratio=self.ratio[kept],
+            ties=self.ties.select(kept),
             low=low,
             high=high,
         )
@@ -399,7 +476,7 @@ def split_of(
         start=start,
         end=end,
         records=int(here.sum()),
-        strict=strict,
+        ties=TieRule(is_strict=strict),
         bins=bins,
         chosen=chosen.groups,
         is_binary=family.grouping is not Grouping.MULTIWAY or len(by_bin) == 2,

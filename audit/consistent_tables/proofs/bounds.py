@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from treewarden.audit.bounds import CellBounds, ContradictionError
+from treewarden.audit.bounds import CellBounds, ContradictionError, StoppingPlace
 from treewarden.audit.consistent_tables.facts.facts import Facts
-from treewarden.audit.consistent_tables.facts.splits import StoppingPlace
 
 LEAF_TOO = ", and the counts of the leaf leave no other way"
 

@@ -224,7 +224,9 @@ class _CpModel:
             # Follows from the cells, but the solver does not see it as early.
             self._add(sum(counts), records, records)
         self.used.append((split, candidate))
-        self._add(sum(total), -(2**62), math.floor(known * scale) + 2)
+        # Where no tie may be, the terms' rounding must not let one through.
+        give = 2 if split.ties.loses is None else -3 * len(total)
+        self._add(sum(total), -(2**62), math.floor(known * scale) + give)
 
     def _value(self, count: Untyped, low: int, values: list[int], *, is_convex: bool) -> Untyped:
         """Return a variable that is at least ``values[count - low]``, or very nearly so."""

@@ -11,13 +11,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from treewarden.audit.bounds import StoppingPlace
 from treewarden.audit.consistent_tables.facts.facts import Facts, Row
-from treewarden.audit.consistent_tables.facts.splits import AttributeSplits, StoppingPlace
-from treewarden.audit.consistent_tables.witnesses.witness_pool import Swap, WitnessPool
+from treewarden.audit.consistent_tables.facts.splits import AttributeSplits
+from treewarden.audit.consistent_tables.witnesses.witness_pool import (
+    Swap,
+    TableChanges,
+    WitnessPool,
+)
 from treewarden.audit.engine.problem import IntegerRow
 from treewarden.audit.facts.rows import Grouping
 from treewarden.audit.progress import Clock
-from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IntArray
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
 from treewarden.ppdm_models.tree.tree import Criterion
 
 PARTNERS = 5
@@ -30,39 +35,6 @@ MOST_EXACT = 500
 CHUNK_CELLS = 500_000
 KEPT_CELLS = 4_000_000
 """Counts of branches that are kept of one table, in all."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class TableChanges:
-    """K changes of a table, shape (K,) each.
-
-    A record of ``first`` gets the class ``to`` instead of ``own``, and one of ``second`` gets ``own`` instead of
-    ``other``. Where one record alone changes, ``second`` is ``first`` and ``other`` is ``own``.
-    """
-
-    first: IntArray
-    own: IntArray
-    second: IntArray
-    other: IntArray
-    to: IntArray
-
-    def __len__(self) -> int:
-        return len(self.first)
-
-    def select(self, these: BoolArray | IntArray) -> TableChanges:
-        """Return some of the changes."""
-        parts = (self.first, self.own, self.second, self.other, self.to)
-        return TableChanges(*(part[these] for part in parts))
-
-    def applied(self, number: int, table: IntArray) -> IntArray:
-        """Return the table after one of the changes."""
-        changed = table.copy()
-        changed[self.first[number], self.own[number]] -= 1
-        changed[self.first[number], self.to[number]] += 1
-        if self.second[number] != self.first[number]:
-            changed[self.second[number], self.other[number]] -= 1
-            changed[self.second[number], self.own[number]] += 1
-        return changed
 
 
 def change_many(facts: Facts, pool: WitnessPool, open_cells: BoolArray, clock: Clock) -> None:
@@ -257,6 +229,11 @@ class ChangeChecker:
         over = counts.excess[:, None] + _raised(split, counts, changes, steps) - split.limit
         near = np.abs(over) <= 2 * split.doubt[:, None]
         good = np.asarray(fits & ~((over > 0) & ~near).any(axis=0))
+        if split.ties.loses is not None:
+            floor = split.tie_floor - split.limit
+            if over.max(initial=-np.inf) >= np.min(floor):
+                may_tie = (over >= np.reshape(floor, (-1, 1))) & good
+                good &= ~_unsure_ties(split, counts, changes, steps, may_tie)
         doubtful = np.flatnonzero(near.any(axis=0) & good)
         good[doubtful[self.most_exact :]] = False
         for number in doubtful[: self.most_exact].tolist():
@@ -379,6 +356,43 @@ def _counts_at(split: AttributeSplits, table: IntArray) -> _SplitCounts:
         chosen=split.chosen.sums(weighed)[0].astype(np.float64)[None],
         whole=bins.sum(axis=1).astype(np.float64)[None],
     )
+
+
+def _unsure_ties(
+    split: AttributeSplits,
+    counts: _SplitCounts,
+    changes: TableChanges,
+    steps: IntArray,
+    may_tie: BoolArray,
+) -> BoolArray:
+    """Return which changes (K,) lead to ties, of those that may be ones (A, K), that may be resolved otherwise."""
+    unsure = np.zeros(len(changes), dtype=bool)
+    candidates, numbers = np.nonzero(may_tie)
+    if not len(numbers):
+        return unsure
+    some, steps = changes.select(numbers), steps[numbers]
+    position, partner = some.first - split.start, some.second - split.start
+    first, second = (
+        split.sides(candidates, split.bins.of[each].astype(np.intp)) for each in (position, partner)
+    )
+    branches = counts.branches[candidates]
+    _move(branches, (first, second), some, steps)
+    chosen = np.repeat(counts.chosen, len(numbers), axis=0)
+    at = split.chosen.of[position].astype(np.intp), split.chosen.of[partner].astype(np.intp)
+    _move(chosen, at, some, steps)
+    unsure[numbers[~split.lose_ties(candidates, branches, chosen)]] = True
+    return unsure
+
+
+def _move(
+    masses: FloatArray, at: tuple[IndexArray, IndexArray], changes: TableChanges, steps: IntArray
+) -> None:
+    """Make each of K changes in masses (K, branches, m) of its own; ``at`` are its records' branches (K,) each."""
+    rows, is_pair = np.arange(len(masses)), changes.second != changes.first
+    np.add.at(masses, (rows, at[0], changes.own), -steps)
+    np.add.at(masses, (rows, at[0], changes.to), steps)
+    np.add.at(masses, (rows, at[1], changes.other), -steps * is_pair)
+    np.add.at(masses, (rows, at[1], changes.own), steps * is_pair)
 
 
 def _raised(

@@ -14,8 +14,8 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
+from treewarden.audit.bounds import StoppingPlace
 from treewarden.audit.consistent_tables.facts.facts import Facts, joined, would_have_split
-from treewarden.audit.consistent_tables.facts.splits import StoppingPlace
 from treewarden.audit.consistent_tables.witnesses.witness_pool import node_holds
 from treewarden.audit.progress import FOREVER, Clock
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IntArray

@@ -10,8 +10,12 @@ import numpy as np
 
 from treewarden.audit.consistent_tables.facts.facts import Facts
 from treewarden.audit.consistent_tables.facts.splits import AttributeSplits
-from treewarden.audit.consistent_tables.witnesses.changes import ChangeChecker, TableChanges
-from treewarden.audit.consistent_tables.witnesses.witness_pool import Swap, WitnessPool
+from treewarden.audit.consistent_tables.witnesses.changes import ChangeChecker
+from treewarden.audit.consistent_tables.witnesses.witness_pool import (
+    Swap,
+    TableChanges,
+    WitnessPool,
+)
 from treewarden.audit.progress import Clock, OutOfTimeError
 from treewarden.ppdm_models.arrays import BoolArray, IntArray
 

@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 from scipy.special import betainccinv, betaincinv
 
+from treewarden.audit.bounds import StoppingPlace
 from treewarden.audit.consistent_tables.facts.facts import Facts
-from treewarden.audit.consistent_tables.facts.splits import AttributeSplits, StoppingPlace
+from treewarden.audit.consistent_tables.facts.splits import AttributeSplits
 from treewarden.audit.consistent_tables.witnesses.enumerate import UniformPosterior
 from treewarden.audit.progress import Clock
 from treewarden.audit.reading import Interval, Reading, Undetermined
@@ -54,6 +55,7 @@ class GaveUpError(Exception):
 class Sampler:
     """Draws whole tables; ``tried`` and ``kept`` count, per node, the draws tested and those accepted.
 
+    ``shown`` are the facts of tables that show what is possible, and ``shows`` which of the newest draws obey them.
     ``effort`` scales the work after which it gives up.
     """
 
@@ -61,11 +63,13 @@ class Sampler:
     clock: Clock
     seed: int = 0
     effort: float = 1.0
+    shown: Facts | None = None
     tried: dict[int, int] = field(default_factory=dict)
     kept: dict[int, int] = field(default_factory=dict)
-    order: dict[int, list[AttributeSplits]] = field(default_factory=dict)
+    order: dict[int, list[tuple[AttributeSplits, AttributeSplits]]] = field(default_factory=dict)
     work: int = 0
     done: int = 0
+    shows: BoolArray = field(init=False)
     draw: np.random.Generator = field(init=False)
     kind: type[np.signedinteger[Any]] = field(init=False)
 
@@ -81,7 +85,8 @@ class Sampler:
             GaveUpError: acceptance is too low at some node, or time is over.
         """
         self.done += number
-        return self._node(0, number).swapaxes(0, 1)
+        tables, self.shows = self._node(0, number)
+        return tables.swapaxes(0, 1)
 
     def bits(self) -> Reading:
         """Return how many bits the split rows reveal: minus the logarithm of the chance that a data set obeys them.
@@ -103,31 +108,38 @@ class Sampler:
             high -= math.log2(float(betaincinv(kept, tried - kept + 1, part)))
         return Interval(low, max(low, high))
 
-    def _node(self, node: int, number: int) -> IntArray:
-        """Return draws below a node, shape (S, number, m): sums over positions are quick in this order."""
+    def _node(self, node: int, number: int) -> tuple[IntArray, BoolArray]:
+        """Return draws below a node, (S, number, m), as sums over positions are quick so, and which of them show."""
         if self.clock.is_over:
             raise GaveUpError(SAMPLING_OUT_OF_TIME)
         if not self._is_tested(node):
             return self._parts(node, number)
-        accepted: list[IntArray] = []
+        accepted: list[tuple[IntArray, BoolArray]] = []
         have = 0
         span = self.facts.span(node)
         most = max(1, BATCH_CELLS // ((span.stop - span.start) * self.facts.classes))
         while have < number:
             rate = (self.kept.get(node, 0) + 1) / (self.tried.get(node, 0) + 1)
             wanted = int(np.clip((number - have) / rate * 1.1 + 1, 1, most))
-            tables = self._parts(node, wanted)
-            good = np.flatnonzero(self._good(node, tables.swapaxes(0, 1)))
+            tables, shows = self._parts(node, wanted)
+            is_good, is_shown = self._good(node, tables.swapaxes(0, 1))
+            good, shows = np.flatnonzero(is_good), shows & is_shown
             self.tried[node] = self.tried.get(node, 0) + wanted
             self.kept[node] = self.kept.get(node, 0) + len(good)
             good = good[: number - have]
-            accepted.append(tables if len(good) == wanted else tables[:, good])
+            accepted.append((tables if len(good) == wanted else tables[:, good], shows[good]))
             have += len(good)
             self._check(node)
-        return accepted[0] if len(accepted) == 1 else np.concatenate(accepted, axis=1)
+        if len(accepted) == 1:
+            return accepted[0]
+        parts, flags = zip(*accepted, strict=True)
+        return np.concatenate(parts, axis=1), np.concatenate(flags)
 
-    def _good(self, node: int, tables: IntArray) -> BoolArray:
-        """Return which tables obey the node's rows; splits that most tables break are asked first from then on."""
+    def _good(self, node: int, tables: IntArray) -> tuple[BoolArray, BoolArray]:
+        """Return which tables obey the node's rows, and which show what is possible.
+
+        Splits that most tables break are asked first from then on.
+        """
         start = self.facts.span(node).start
         lines = self.facts.lines.get(node, ())
         good = np.ones(len(tables), dtype=bool)
@@ -135,21 +147,31 @@ class Sampler:
             if self.clock.is_over:
                 raise GaveUpError(SAMPLING_OUT_OF_TIME)
             good &= line.holds_each(tables, start)
-        splits = self.order.setdefault(node, list(self.facts.splits.get(node, ())))
+        splits, shows = self.order.setdefault(node, self._pairs(node)), good.copy()
         most, first = 0, 0
-        for number, split in enumerate(splits):
+        for number, (split, shown) in enumerate(splits):
             left = np.flatnonzero(good)
             if not len(left):
                 break
             if self.clock.is_over:
                 raise GaveUpError(SAMPLING_OUT_OF_TIME)
-            good[left] = split.holds(tables if len(left) == len(tables) else tables[left])
+            held, is_shown = split.hold_and_show(
+                shown, tables if len(left) == len(tables) else tables[left]
+            )
+            good[left] = held
+            shows[left] &= is_shown
             killed = len(left) - int(good[left].sum())
             self.work += tables[0].size * len(left)
             most, first = max((most, first), (killed, number))
         if splits:
             splits.insert(0, splits.pop(first))
-        return good
+        return good, shows
+
+    def _pairs(self, node: int) -> list[tuple[AttributeSplits, AttributeSplits]]:
+        """Return the choices of a node's split, each for draws and for those that show what is possible."""
+        splits = self.facts.splits.get(node, ())
+        shown = splits if self.shown is None else self.shown.splits.get(node, ())
+        return list(zip(splits, shown, strict=True))
 
     def _check(self, node: int) -> None:
         tried, kept = self.tried[node], self.kept[node]
@@ -169,15 +191,17 @@ class Sampler:
     def _is_tested(self, node: int) -> bool:
         return bool(self.facts.splits.get(node) or self.facts.lines.get(node))
 
-    def _parts(self, node: int, number: int) -> IntArray:
-        parts = []
+    def _parts(self, node: int, number: int) -> tuple[IntArray, BoolArray]:
+        parts, shows = [], np.ones(number, dtype=bool)
         if node in self.facts.places:
             parts.append(self._place(self.facts.places[node], number))
         for child in self.facts.tree.nodes[node].children:
             span = self.facts.span(child)
             if span.start < span.stop:
-                parts.append(self._node(child, number))
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+                part, is_shown = self._node(child, number)
+                parts.append(part)
+                shows &= is_shown
+        return (parts[0] if len(parts) == 1 else np.concatenate(parts)), shows
 
     def _place(self, place: StoppingPlace, number: int) -> IntArray:
         """Return draws of the tables of the profiles that stop at a place, shape (S, number, m)."""

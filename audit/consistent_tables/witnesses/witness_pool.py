@@ -10,8 +10,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from treewarden.audit.bounds import CellBounds
-from treewarden.audit.consistent_tables.facts.facts import Facts, would_have_split
-from treewarden.audit.consistent_tables.facts.splits import AttributeSplits
+from treewarden.audit.consistent_tables.facts.facts import Facts, loses_ties, would_have_split
+from treewarden.audit.consistent_tables.facts.splits import AttributeSplits, TieRule
+from treewarden.audit.facts.grower import grower
 from treewarden.audit.progress import FOREVER, Clock
 from treewarden.ppdm_models.arrays import BoolArray, IntArray
 
@@ -42,12 +43,47 @@ class Swap:
         return changed
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class TableChanges:
+    """K changes of a table, shape (K,) each.
+
+    A record of ``first`` gets the class ``to`` instead of ``own``, and one of ``second`` gets ``own`` instead of
+    ``other``. Where one record alone changes, ``second`` is ``first`` and ``other`` is ``own``.
+    """
+
+    first: IntArray
+    own: IntArray
+    second: IntArray
+    other: IntArray
+    to: IntArray
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    def select(self, these: BoolArray | IntArray) -> TableChanges:
+        """Return some of the changes."""
+        parts = (self.first, self.own, self.second, self.other, self.to)
+        return TableChanges(*(part[these] for part in parts))
+
+    def applied(self, number: int, table: IntArray) -> IntArray:
+        """Return the table after one of the changes."""
+        changed = table.copy()
+        changed[self.first[number], self.own[number]] -= 1
+        changed[self.first[number], self.to[number]] += 1
+        if self.second[number] != self.first[number]:
+            changed[self.second[number], self.other[number]] -= 1
+            changed[self.second[number], self.own[number]] += 1
+        return changed
+
+
 @dataclass(eq=False)
 class WitnessPool:
     """Worlds, each checked exactly, and the least and greatest count that they reach per cell, shape (P, m).
 
-    ``swaps`` holds, per cell and side, the swap that moved it and the number of the world it starts from. Of the first
-    ``changed`` tables each record was changed alone.
+    ``facts`` are those of tables that show what is possible (``facts_of_witnesses``), ``unsure`` the cells (P, m) that
+    other tables move, which rest on a tie; ``base`` is one of those, where no other is known. ``swaps`` holds, per cell
+    and side, the swap that moved it and the number of the world it starts from. Of the first ``changed`` tables each
+    record was changed alone.
     """
 
     facts: Facts
@@ -57,16 +93,24 @@ class WitnessPool:
     swaps: dict[int, tuple[int, Swap]] = field(default_factory=dict)
     size: int = 0
     changed: int = 0
+    unsure: BoolArray = field(init=False)
+    base: IntArray | None = None
 
     def __post_init__(self) -> None:
         shape = (len(self.facts.counts), self.facts.classes)
         self.low = np.broadcast_to(self.facts.counts[:, None], shape).astype(np.int64)
         self.high = np.zeros(shape, dtype=np.int64)
+        self.unsure = np.zeros(shape, dtype=bool)
 
     @property
     def is_empty(self) -> bool:
-        """Whether no world is known."""
+        """Whether no world is known that shows what is possible."""
         return not self.tables
+
+    @property
+    def first(self) -> IntArray | None:
+        """The world that others are made of, (P, m): it may itself rest on a tie, and then shows nothing."""
+        return self.tables[0] if self.tables else self.base
 
     def add(self, tables: IntArray) -> None:
         """Add worlds, shape (K, P, m), that were checked."""
@@ -78,6 +122,29 @@ class WitnessPool:
         # A world that was asked for is worth keeping, for its neighbours.
         most = MOST_TABLES if len(tables) > 1 else 8 * MOST_TABLES
         self.tables += list(np.array(tables[: max(0, most - len(self.tables))], dtype=np.int64))
+
+    def add_those_that_show(self, facts: Facts, tables: IntArray, clock: Clock) -> None:
+        """Add those worlds, shape (K, P, m), of the facts that proofs rest on which show what is possible.
+
+        Raises:
+            OutOfTimeError: the budget is used up.
+        """
+        shows: BoolArray = np.ones(len(tables), dtype=bool)
+        for node in self.facts.splits if self.facts is not facts else ():
+            left = np.flatnonzero(shows)
+            shows[left] = node_holds(
+                self.facts, node, tables[left][:, self.facts.span(node)], clock
+            )
+        self.add_some(tables, shows)
+
+    def add_some(self, tables: IntArray, shows: BoolArray) -> None:
+        """Add those worlds, shape (K, P, m), that show what is possible, and note which cells others move."""
+        self.add(tables[shows])
+        others = tables[~shows]
+        if len(others):
+            self.base = others[0] if self.base is None else self.base
+            self.unsure |= (others != others[0]).any(axis=0) | (others.min(axis=0) < self.low)
+            self.unsure |= others.max(axis=0) > self.high
 
     def add_swap(self, base: int, swap: Swap) -> None:
         """Note a checked neighbour of one of the pool's worlds."""
@@ -242,11 +309,42 @@ def _rows_left(
     held = [split.without(broken)] if len(broken) < split.size else []
     if split.strict:
         others = np.setdiff1d(np.arange(split.size), broken)
-        tied = replace(split.without(others.tolist()), strict=False, low=None, high=None)
+        tied = split.without(others.tolist())
+        tied = replace(tied, ties=TieRule(), low=None, high=None)
         more, said = _rows_left(facts, tied, here)
         return held + more, said
     first = would_have_split(facts, split, broken[0])
     return held, [f"{len(broken)} rows left out, as the true table breaks them: {first}"]
+
+
+def facts_of_witnesses(facts: Facts, truth: IntArray | None, clock: Clock = FOREVER) -> Facts:
+    """Return what a table must obey to show what is possible: in it, the learner comes to the published splits too.
+
+    Of equally good splits a learner takes one for sure, or may take either (``loses_ties``). Proofs take each of them
+    as possible; a table that rests on a tie shows something only where the learner may have resolved it so.
+
+    Raises:
+        OutOfTimeError: the budget is used up.
+    """
+    from treewarden.audit.consistent_tables.facts.intervals import (  # of splits only
+        tied_splits,
+        without_unsure_ties,
+    )
+
+    tool = grower(facts.case).tool
+    every = [split for found in facts.splits.values() for split in found]
+    tied = tied_splits([split for split in every if split.low is not None], clock)
+    splits, is_same = list[AttributeSplits](), True
+    for split in every:
+        if split.low is None or id(split) in tied:
+            clock.check()
+            loses = loses_ties(facts.case, split.family, tool)
+            rule = TieRule(split.strict, loses, truth)
+            split = replace(split, ties=rule)
+            split = split if split.low is None else without_unsure_ties(split)
+            is_same = False
+        splits.append(split)
+    return facts if is_same else facts.of_splits(splits)
 
 
 # Cells (P, m) that neither a proof nor a witness has decided so far, by what they would mean for a person.

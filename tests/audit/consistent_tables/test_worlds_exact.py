@@ -7,14 +7,10 @@ import pytest
 
 from tests.judges.worlds_by_hand import _compare
 from tests.kit.tiers import seeds
+from treewarden.audit.bounds import StoppingPlace, tightened
 from treewarden.audit.consistent_tables.facts.exact import is_beaten, is_one
 from treewarden.audit.consistent_tables.facts.intervals import _ends
-from treewarden.audit.consistent_tables.facts.splits import (
-    StoppingPlace,
-    chosen_of,
-    split_of,
-    tightened,
-)
+from treewarden.audit.consistent_tables.facts.splits import chosen_of, split_of
 from treewarden.audit.facts.rows import Grouping, Origin, SplitFamily
 from treewarden.ppdm_models.tree.tree import Criterion
 
