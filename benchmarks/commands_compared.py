@@ -89,8 +89,9 @@ def spent_by(words: Sequence[str], folder: Path) -> tuple[float, bytes]:
         _, status, used = os.wait4(child.pid, 0)
         child.returncode = os.waitstatus_to_exitcode(status)
         printed.seek(0), failed.seek(0)
-        if child.returncode not in (0, 1, 3):
-            raise RuntimeError(failed.read()[-500:].decode("utf-8", "replace"))
+        complaint = failed.read()
+        if child.returncode not in (0, 1, 3) or b"Traceback" in complaint:
+            raise RuntimeError(complaint[-500:].decode("utf-8", "replace"))
         return used.ru_utime + used.ru_stime, printed.read()
 
 
