@@ -76,7 +76,7 @@ class Iterate:
 
 @dataclass(frozen=True, slots=True)
 class BarrierWeights:
-    """BarrierWeights of the eps term and of the barrier, and the ``penalty`` (k,) of what exceeds each split row."""
+    """Weights of the eps term and of the barrier, and the ``penalty`` (k,) of what exceeds each split row."""
 
     eps: float
     barrier: float
