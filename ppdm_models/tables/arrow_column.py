@@ -49,8 +49,8 @@ NOT_A_NUMBER = (
 )
 NUMBERS_NEEDED = "it must contain numbers (for the tree's tests, or as weights); check the column"
 YES_OR_NO = (
-    "the value is {!r}, but the model needs a number, and the file does not say which number stands for "
-    "yes"
+    "the value is a word for yes or no, but the model needs a number, and the file does not say which "
+    "number stands for yes"
 )
 CONVERT = (
     "convert the column to the numbers that the model was trained on before you give the table"
@@ -201,7 +201,7 @@ class ArrowColumn(RawColumn):
         if words is not None:
             if yes is None:
                 row = first_where(pc.is_valid(texts))
-                raise self._error(row, f"{YES_OR_NO.format(texts[row].as_py()[:60])}; {SAY_YES}")
+                raise self._error(row, f"{YES_OR_NO}; {SAY_YES}")
             how = f"words for yes as {yes} and for no as {1 - yes}"
             return NumberReading(words if yes else pc.subtract(1.0, words), how)
         try:
