@@ -156,10 +156,13 @@ def _any_id3_grows(case: Case, table: IntArray, before: GrownTable | None, until
     """
     before = GrownTable(case, table, until) if before is None else before
     changed = before.changed(table)
+    is_same = not changed.any()
     sizes = [node.records or 0.0 for node in case.tree.nodes if not node.is_leaf]
     for least in dict.fromkeys((2.0, min(sizes, default=2.0))):
         is_known = before.is_grown(least)
-        if _id3_grows(case, table, least, until, changed if is_known else None):
+        if is_same and is_known:
+            return True
+        if not is_same and _id3_grows(case, table, least, until, changed if is_known else None):
             return True
     return False
 

@@ -11,9 +11,15 @@ from collections.abc import Iterator
 import numpy as np
 
 from treewarden.audit.constraints import Constraint
-from treewarden.audit.facts.class_facts import InnerFacts, LeafFacts, inner_facts, leaf_facts
+from treewarden.audit.facts.class_facts import (
+    InnerFacts,
+    LeafFacts,
+    inner_facts,
+    leaf_facts,
+    true_masses,
+)
 from treewarden.audit.facts.grower import incomplete_records, stops_at_pure
-from treewarden.audit.facts.rows import Case, LeftOut, Linear, Origin, WholeRecords, weighed_masses
+from treewarden.audit.facts.rows import Case, LeftOut, Linear, Origin, WholeRecords
 from treewarden.audit.knowledge.levels import LeafLevel
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray
@@ -67,31 +73,30 @@ def _is_pure_split(case: Case) -> bool:
 def _classes_seen(case: Case) -> BoolArray:
     """Return which classes surely occur among the records that pass each node, (N, m), by what leaves say."""
     seen = np.zeros((len(case.tree.nodes), len(case.tree.classes)), dtype=bool)
-    passed_over = incomplete_records(case)
+    leaf, size = case.population.leaf, len(case.tree.nodes)
+    lacks = np.bincount(leaf, incomplete_records(case), size) > 0
+    held = true_masses(case)
     for facts in leaf_facts(case):
-        seen[facts.node.index] = [mass is not None and mass > 0 for mass in facts.masses]
-        if facts.label is not None and _is_label_sure(case, facts, passed_over):
-            seen[facts.node.index, facts.label] = True
+        node = facts.node.index
+        seen[node] = [mass is not None and mass > 0 for mass in facts.masses]
+        true = None if held is None else held[node]
+        if facts.label is not None and not lacks[node] and _is_label_sure(case, facts, true):
+            seen[node, facts.label] = True
     for child, parent in reversed(list(enumerate(parents_of(case.tree.nodes).tolist()))):
         if parent >= 0:
             seen[parent] |= seen[child]
     return seen
 
 
-def _is_label_sure(case: Case, facts: LeafFacts, passed_over: FloatArray) -> bool:
+def _is_label_sure(case: Case, facts: LeafFacts, true: FloatArray | None) -> bool:
     """Whether a label is known to be that of some record: rows of ``leaf_label`` say so, and the true table agrees.
 
-    ``passed_over`` (P,) are the records that the learner may have left out.
+    ``true`` (m,) is what a file counts of each class of the leaf in that table, None where it is not known. The learner
+    left out no record of the leaf.
     """
     if not facts.node.is_leaf or case.tree.learner.weighs_classes:
         return False
-    here, truth = case.members.stops(facts.node.index), case.population.truth
-    if passed_over[here].any():
-        return False
-    if isinstance(truth, Undetermined):
-        return True
-    masses = weighed_masses(case, here, truth)
-    return bool(masses[facts.label] >= masses.max())
+    return true is None or bool(true[facts.label] >= true.max())
 
 
 def _rows(case: Case, facts: InnerFacts) -> Iterator[Linear]:

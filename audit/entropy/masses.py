@@ -173,6 +173,14 @@ class MassCells:
     most: dict[int, FloatArray]
     leaf_total: dict[tuple[int, int], tuple[int | None, float]]
 
+    def by_pool(self, lumps: IndexArray) -> list[tuple[list[int], float]]:
+        """Return for each pool the numbers of some lumps' variables, -1 where there is none, and what is fixed of it.
+
+        Summed along what lies side by side, what is fixed is rounded as if each pool were summed alone.
+        """
+        fixed = np.ascontiguousarray(self.fixed[lumps].T).sum(axis=1)
+        return list(zip(self.cell[lumps].T.tolist(), fixed.tolist(), strict=True))
+
 
 def make_cells(
     knowledge: dict[int, LeafKnowledge], lumping: Lumping, start: FloatArray
@@ -280,29 +288,31 @@ def _cap(leaf: LeafKnowledge, low: FloatArray, label: int | None, kappa: IndexAr
 
 def add_leaf_rows(cells: MassCells) -> None:
     """Add each leaf's rows: known masses, ends, and the label's lead; note each leaf's total per pool."""
-    build, kappa = cells.build, cells.lumping.kappa
+    build, kappa = cells.build, cells.lumping.kappa.tolist()
+    order = np.argsort(cells.lumping.leaf, kind="stable")
+    in_order = cells.lumping.leaf[order]
     for node, leaf_knowledge in cells.leaves.items():
-        lumps = np.flatnonzero(cells.lumping.leaf == node)
-        exact = leaf_knowledge.low == leaf_knowledge.high
-        redundant = int(np.argmax(leaf_knowledge.high)) if exact.all() else -1
-        for pool in range(len(kappa)):
-            free = cells.cell[lumps, pool]
-            variables = [int(i) for i in free if i >= 0]
-            constant = float(cells.fixed[lumps, pool].sum())
+        lumps = order[slice(*np.searchsorted(in_order, (node, node + 1)))]
+        is_exact = leaf_knowledge.low == leaf_knowledge.high
+        redundant = int(np.argmax(leaf_knowledge.high)) if is_exact.all() else -1
+        exact, lows = is_exact.tolist(), leaf_knowledge.low.tolist()
+        highs = leaf_knowledge.high.tolist()
+        for pool, (numbers, constant) in enumerate(cells.by_pool(lumps)):
+            variables = [number for number in numbers if number >= 0]
             if not variables:
                 cells.leaf_total[node, pool] = (None, constant)
             elif exact[pool]:
-                cells.leaf_total[node, pool] = (None, float(leaf_knowledge.low[pool]))
+                cells.leaf_total[node, pool] = (None, lows[pool])
                 if pool != redundant:
-                    rest = float(leaf_knowledge.low[pool]) - constant
+                    rest = lows[pool] - constant
                     build.row(variables, [1.0] * len(variables), rest, rest)
                 if kappa[pool] > 1:  # the pool's total is known, but not those of its classes
                     cells.leaf_total[node, pool] = (build.total(variables, constant), 0.0)
             else:
                 total = build.total(variables, constant)
                 assert total is not None
-                build.upper[total] = min(build.upper[total], float(leaf_knowledge.high[pool]))
-                build.lower[total] = max(build.lower[total], float(leaf_knowledge.low[pool]))
+                build.upper[total] = min(build.upper[total], highs[pool])
+                build.lower[total] = max(build.lower[total], lows[pool])
                 cells.leaf_total[node, pool] = (total, 0.0)
         _lead(cells, node, leaf_knowledge)
 

@@ -5,6 +5,7 @@ The record of a block with its answer is here too: the search keeps it, and the 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -283,11 +284,12 @@ def _split_row(system: System, candidate: ViolatedCandidate, cells: MassCells) -
     parts += [(-1.0, np.flatnonzero(side == b), False) for b in np.unique(side[inside])]
     if ratio != 1.0:
         parts.append((1.0 - ratio, np.flatnonzero(child >= 0), True))
-    constant, number = 0.0, len(cells.build.splits)
+    constant, number, before = 0.0, len(cells.build.splits), len(cells.build.terms)
+    sizes = lumping.kappa.tolist()
     for coefficient, lumps, by_leaf in parts:
         records = float(lumping.weight[lumps].sum())
-        for pool, kappa in enumerate(lumping.kappa):
-            variable, mass, most = _branch_total(cells, lumps, pool, by_leaf)
+        totals = _leaf_totals(cells, lumps) if by_leaf else _lump_totals(cells, lumps)
+        for kappa, (variable, mass, most) in zip(sizes, totals, strict=True):
             scale = records * float(kappa)
             if variable is None:
                 constant += coefficient * _phi(family.criterion, mass, scale)
@@ -295,7 +297,7 @@ def _split_row(system: System, candidate: ViolatedCandidate, cells: MassCells) -
                 known = mass if by_leaf else 0.0
                 cells.build.terms.append((number, variable, coefficient, scale, known, most))
     records = float(system.case.population.counts[family.profiles].sum())
-    if any(row == number for row, *_ in cells.build.terms):
+    if len(cells.build.terms) > before:
         cells.build.splits.append((constant, TAU * records, records))
         cells.build.split_candidates.append(candidate)
     elif constant > TAU * records:
@@ -311,7 +313,7 @@ def _interval_row(
     first = family.profiles[sides(family, candidate) == 0]
     lumps = np.unique(lumping.of_profile[np.searchsorted(lumping.profiles, first)])
     pool = int(lumping.pools[0])
-    variables = [int(i) for i in cells.cell[lumps, pool] if i >= 0]
+    variables = [number for number in cells.cell[lumps, pool].tolist() if number >= 0]
     constant = float(cells.fixed[lumps, pool].sum())
     if variables:
         cells.build.row(variables, [1.0] * len(variables), low - constant, high - constant)
@@ -319,27 +321,33 @@ def _interval_row(
         cells.build.is_impossible = True
 
 
-def _branch_total(
-    cells: MassCells, lumps: IndexArray, pool: int, by_leaf: bool
-) -> tuple[int | None, float, float]:
-    """Return the variable that holds a pool's mass in some lumps, or None; what is fixed of it; ``by_leaf``, its most.
+_Total = tuple[int | None, float, float]
+"""The variable that holds a pool's mass in some lumps, or None; what is fixed of it; and the most that it can be."""
+
+
+def _leaf_totals(cells: MassCells, lumps: IndexArray) -> Iterator[_Total]:
+    """Yield the total of each pool in lumps that are all those of some leaves.
 
     The most is what it would be if one class of the pool had as much as it can, and so had the others.
     """
-    most = 0.0
-    if by_leaf:
-        nodes = np.unique(cells.lumping.leaf[lumps]).tolist()
+    nodes = np.unique(cells.lumping.leaf[lumps]).tolist()
+    for pool in range(len(cells.lumping.kappa)):
         totals = [cells.leaf_total[node, pool] for node in nodes]
         variables = [number for number, _ in totals if number is not None]
         constant = float(sum(mass for _, mass in totals))
         free = [
-            cells.most[node][pool] for node in nodes if cells.leaf_total[node, pool][0] is not None
+            cells.most[node][pool]
+            for node, (number, _) in zip(nodes, totals, strict=True)
+            if number is not None
         ]
-        most = constant + float(sum(free))
-    else:
-        variables = [int(i) for i in cells.cell[lumps, pool] if i >= 0]
-        constant = float(cells.fixed[lumps, pool].sum())
-    return cells.build.total(variables, constant), constant, most
+        yield cells.build.total(variables, constant), constant, constant + float(sum(free))
+
+
+def _lump_totals(cells: MassCells, lumps: IndexArray) -> Iterator[_Total]:
+    """Yield the total of each pool in some lumps; of the most nothing is told."""
+    for numbers, fixed in cells.by_pool(lumps):
+        variables = [number for number in numbers if number >= 0]
+        yield cells.build.total(variables, fixed), fixed, 0.0
 
 
 def _phi(criterion: Criterion, mass: float, scale: float) -> float:

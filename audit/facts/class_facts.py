@@ -51,7 +51,7 @@ def leaf_facts(case: Case) -> Iterator[LeafFacts]:
     size = np.bincount(
         population.leaf, weights=population.weighed_counts, minlength=len(case.tree.nodes)
     )
-    truth, printing = _true_masses(case), Printing.from_case(case)
+    truth, printing = true_masses(case), Printing.from_case(case)
     for index in np.flatnonzero(np.bincount(population.leaf)).tolist():
         node = case.tree.nodes[index]
         records = float(size[index])
@@ -83,7 +83,9 @@ def are_classes_counted(case: Case) -> bool:
     return not any(None in facts.masses for facts in leaf_facts(case))
 
 
-def _true_masses(case: Case) -> FloatArray | None:
+@once_per_case
+def true_masses(case: Case) -> FloatArray | None:
+    """Return what a file counts of each class that stops at each node in the true table, (N, m); None: not known."""
     truth = case.population.weighed_truth
     if isinstance(truth, Undetermined):
         return None

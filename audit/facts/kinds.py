@@ -104,6 +104,8 @@ class _PluralityKind(RowKind[Plurality]):
         here = mass.take(case.members.stops(row.node), axis=0)
         totals = here.sum(axis=0)
         short = np.delete(totals, row.label) + row.margin - totals[row.label]
+        if not (short > 0).any():
+            return np.zeros(len(short))
         return np.asarray(np.maximum(short, 0.0) / float(here.sum()))
 
     def keep_true(
@@ -128,6 +130,8 @@ class _LinearKind(RowKind[Linear]):
 
     def broken(self, case: Case, row: Linear, mass: FloatArray) -> FloatArray:
         value = float((row.weights * mass[row.profiles, row.classes]).sum())
+        if row.low <= value <= row.high:
+            return np.zeros(1)
         who, first = np.unique(row.profiles, return_index=True)
         each = 1.0 if row.slack is None else np.abs(row.weights[first])
         return outside(value, row.low, row.high, float((case.population.counts[who] * each).sum()))

@@ -205,7 +205,8 @@ def others(evidence: Evidence) -> Others | Undetermined:
     leaf, weight = population.leaf, population.weight
     if (leaf < 0).any():
         return NO_LEAVES
-    found = leaf_facts(Case(tree, population, members(tree, leaf), evidence.knowledge))
+    case = Case(tree, population, members(tree, leaf), evidence.knowledge)
+    found = leaf_facts(case)
     facts = {each.node.index: each for each in found}
     knows_counts = all(None not in fact.masses for fact in facts.values())
     if weight is not None and not knows_counts:
@@ -220,7 +221,8 @@ def others(evidence: Evidence) -> Others | Undetermined:
     inferred = without.copy()
     for node, each in facts.items():
         if None in each.masses:
-            inferred[leaf == node] = _inferred(each, here[node], without[leaf == node][0])
+            stops = case.members.stops(node)
+            inferred[stops] = _inferred(each, here[node], without[stops[0]])
     return Others((inferred, inferred), everyone, _ends(everyone - without, everyone - without))
 
 
@@ -281,13 +283,22 @@ def _inferred(facts: LeafFacts, counts: FloatArray, fallback: FloatArray) -> Flo
     m = len(counts)
     if counts.sum() == 1:
         return np.minimum(fallback, 1 / m)
-    return np.array(
-        [_less_one(facts, counts, klass) if counts[klass] else 0.0 for klass in range(m)]
-    )
+    said = {k for k, mass in enumerate(facts.masses) if mass is not None}
+    said |= {k for k, band in enumerate(facts.bands) if band is not None}
+    inferred = np.zeros(m)
+    silent: FloatArray | None = None
+    for klass in np.flatnonzero(counts).tolist():
+        if klass in said:
+            inferred[klass] = _less_one(facts, counts, klass)[klass]
+            continue
+        if silent is None:  # of classes that nothing is said of, each leaves the same behind
+            silent = _less_one(facts, counts, klass)
+        inferred[klass] = silent[klass]
+    return inferred
 
 
-def _less_one(facts: LeafFacts, counts: FloatArray, klass: int) -> float:
-    """Return the share of a class that is inferred from a leaf with one record of it less.
+def _less_one(facts: LeafFacts, counts: FloatArray, klass: int) -> FloatArray:
+    """Return the share of each class (m,) that is inferred from a leaf with one record of a class less.
 
     A band that the count leaves is taken to be followed by one as wide.
     """
@@ -315,4 +326,4 @@ def _less_one(facts: LeafFacts, counts: FloatArray, klass: int) -> float:
         margin=0.0,
         named=named,
     )
-    return float(closed_form(leaf)[klass])
+    return closed_form(leaf)

@@ -36,6 +36,7 @@ from treewarden.audit.knowledge.knowledge import (
 )
 from treewarden.audit.progress import Clock, Share, counted_by
 from treewarden.audit.reading import Undetermined
+from treewarden.ppdm_models import gc_control
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray
 from treewarden.ppdm_models.plugins import PluginIndex, discover
 
@@ -114,7 +115,8 @@ def build_system(case: Case, share: Share | None = None) -> System:
     Raises:
         KnowledgeError: the adversary is said to know what cannot be known here.
     """
-    return system_of(case, facts_of(case, share), share=share)
+    with gc_control.paused():  # rows hold no cycles
+        return system_of(case, facts_of(case, share), share=share)
 
 
 def supposed_systems(case: Case) -> tuple[System, ...]:
@@ -202,6 +204,8 @@ def _surely_held(
             if not (over > TRUTH_TOLERANCE_SHARE).any():
                 found.add(number)
     masses = [(n, row) for n, row in enumerate(rows) if isinstance(row, LeafMass)]
+    if kinds[Plurality] is KINDS[Plurality]:
+        found.update(_surely_led(case, enumerate(rows), truth))
     if masses and kinds[LeafMass] is KINDS[LeafMass]:
         held = grouped(case.population.leaf, truth, len(case.tree.nodes))
         value = held[[row.node for _, row in masses], [row.klass for _, row in masses]]
@@ -209,6 +213,30 @@ def _surely_held(
         is_held = np.maximum(low - value, value - high) <= COUNT_TOLERANCE_RECORDS / 2
         found.update(n for (n, _), is_sure in zip(masses, is_held.tolist(), strict=True) if is_sure)
     return found
+
+
+def _surely_led(case: Case, rows: Iterable[tuple[int, Row]], mass: FloatArray) -> set[int]:
+    """Return the numbers of those labels that lead all classes as they are said to, by masses (P, m).
+
+    Sums by leaf add one profile after the other, as the rows do it one by one.
+    """
+    leads = [(number, row) for number, row in rows if isinstance(row, Plurality)]
+    leaf = case.population.leaf
+    if not leads or (leaf < 0).any():
+        return set()
+    totals = grouped(leaf, mass, len(case.tree.nodes))[[row.node for _, row in leads]]
+    at = np.arange(len(leads)), np.array([row.label for _, row in leads])
+    margin = np.array([row.margin for _, row in leads])
+    short = totals + margin[:, None] - totals[at][:, None]
+    short[at] = 0.0
+    by = totals[at][:, None] - totals - (margin[:, None] + 1)
+    return {
+        number
+        for (number, row), is_led, others in zip(
+            leads, (short <= 0).all(axis=1).tolist(), by, strict=True
+        )
+        if is_led and (others[list(row.before)] >= 0).all()
+    }
 
 
 def doubled(system: System, until: Clock) -> tuple[System, tuple[int, ...]]:
@@ -282,8 +310,13 @@ def max_violation(
             if rows[id(split_family)] not in found
         )
         found.update(excesses(asked, mass))
+    led: set[int] = set()
+    if numbers is None and system.kinds[Plurality] is KINDS[Plurality]:
+        led = _surely_led(system.case, enumerate(system.rows), mass)
     worst = 0.0
     for number in chosen:
+        if number in led:
+            continue
         row, broken = system.rows[number], found.get(number)
         if broken is None:
             broken = system.kind(row).broken(system.case, row, mass)

@@ -164,11 +164,12 @@ def _best(
     own = _impurity(criterion, total[None, :])
     best, least = None, own - SMALLEST_GAIN * total.sum()
     for name in unused:
-        codes = columns[name].codes
-        if codes[inside].min() < 0 or codes[inside].min() == codes[inside].max():
+        codes = columns[name].codes[inside]
+        first = codes.min()
+        if first < 0 or first == codes.max():
             continue
         width = here.shape[1]
-        cells = (codes[inside][:, None] * width + np.arange(width)).ravel()
+        cells = (codes[:, None] * width + np.arange(width)).ravel()
         split = np.bincount(cells, weights=here.ravel()).astype(np.float64).reshape(-1, width)
         after = _impurity(criterion, split)
         # Splits that are equally good but for rounding are a tie, and the first of them stands.

@@ -32,6 +32,7 @@ from treewarden.audit.facts.rows import (
     LeafMass,
     Linear,
     SplitFamily,
+    once_per_case,
 )
 from treewarden.audit.progress import FOREVER, Clock
 from treewarden.audit.reading import Undetermined
@@ -347,7 +348,8 @@ def _line(case: Case, row: Linear, position: IndexArray) -> IntegerRow:
     from treewarden.audit.outputs.whole_row import units_of  # of rows across leaves only
 
     positions = position[row.profiles]
-    weights, scale = units_of(row.weights)
+    is_plain = bool((row.weights == 1).all())  # most rows count people
+    weights, scale = ([1] * len(positions), 1) if is_plain else units_of(row.weights)
     people = float(case.population.counts[distinct(row.profiles)].sum())
     miss = Fraction(
         max(COUNT_TOLERANCE_RECORDS, 2 * TRUTH_TOLERANCE_SHARE * people)
@@ -374,17 +376,21 @@ def _end(end: float, miss: Fraction, scale: int) -> Fraction | None:
 def lowest_above(case: Case, positions: Sequence[int] | IndexArray) -> int:
     """Return the lowest node whose subtree holds all these positions."""
     first, last = int(np.min(positions)), int(np.max(positions))
-    start, end = case.members.start, case.members.end
-    node = 0
+    starts, ends = _places_of_nodes(case)
+    nodes, node = case.tree.nodes, 0
     while True:
-        inside = [
-            child
-            for child in case.tree.nodes[node].children
-            if start[child] <= first and last < end[child]
-        ]
-        if not inside:
+        for child in nodes[node].children:
+            if starts[child] <= first and last < ends[child]:
+                node = child
+                break
+        else:
             return node
-        node = inside[0]
+
+
+@once_per_case
+def _places_of_nodes(case: Case) -> tuple[list[int], list[int]]:
+    """Return where the positions of each node begin, and where they end."""
+    return case.members.start.tolist(), case.members.end.tolist()
 
 
 # A candidate split, and what a proof rests on, in words.

@@ -53,10 +53,13 @@ class IntegerRows:
         """Add rows; return whether there were any new ones that say anything."""
         before = len(self.low)
         people = float(self.counts.sum())
+        weights, is_small = None, False
         for row in rows:
-            if len(row.cells) and float(np.abs(row.weights).max()) * people < LARGEST:
+            if row.weights is not weights:  # rows side by side often share theirs
+                weights = row.weights
+                is_small = float(np.abs(weights).max(initial=0)) * people < LARGEST
+            if len(row.cells) and is_small:
                 self._add(row)
-        self.built = None if len(self.low) > before else self.built
         return len(self.low) > before
 
     def _add(self, row: CellRow) -> None:
@@ -89,13 +92,16 @@ class IntegerRows:
 
     @property
     def matrix(self) -> csr_matrix:
-        """The rows as a matrix over all cells, whole numbers."""
-        if self.built is None:
-            starts = np.cumsum([0, *(len(part) for part in self.columns)])
-            data = np.concatenate([*self.weights, np.zeros(0, dtype=np.int64)])
-            indices = np.concatenate([*self.columns, np.zeros(0, dtype=np.intp)])
-            shape = (len(self.low), len(self.counts) * self.m)
-            self.built = csr_matrix((data, indices, starts), shape=shape)
+        """The rows as a matrix over all cells, whole numbers; of those that it had before nothing is made anew."""
+        before = 0 if self.built is None else self.built.shape[0]
+        if self.built is None or before < len(self.low):
+            columns, weights = self.columns[before:], self.weights[before:]
+            starts = np.cumsum([0, *(len(part) for part in columns)])
+            data = np.concatenate([*weights, np.zeros(0, dtype=np.int64)])
+            indices = np.concatenate([*columns, np.zeros(0, dtype=np.intp)])
+            shape = (len(columns), len(self.counts) * self.m)
+            new = csr_matrix((data, indices, starts), shape=shape)
+            self.built = new if self.built is None else vstack([self.built, new], format="csr")
         return self.built
 
 

@@ -6,7 +6,7 @@ Every row holds in every world: coefficients are whole numbers, sides are rounde
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,17 +40,20 @@ class CellRow:
 def fact_rows(facts: Facts, node: int) -> Iterator[CellRow]:
     """Yield what the profiles, the places and the linear rows below a node say."""
     m, span = facts.classes, facts.span(node)
-    for position in range(span.start, span.stop) if m > 2 else ():
-        count = int(facts.counts[position])
-        cells = np.arange(position * m, position * m + m)
-        yield CellRow(cells, np.ones(m, dtype=np.int64), count, count)
+    if m > 2:
+        # All of these rows share their weights, which a reader may look at once.
+        ones = np.ones(m, dtype=np.int64)
+        blocks = np.arange(span.start * m, span.stop * m).reshape(-1, m)
+        for cells, count in zip(blocks, facts.counts[span].tolist(), strict=True):
+            yield CellRow(cells, ones, count, count)
     for place in facts.places.values():
         if not span.start <= place.start < span.stop:
             continue
         rows = np.arange(place.start, place.end)
         ones = np.ones(len(rows), dtype=np.int64)
-        for klass in range(m):
-            yield CellRow(rows * m + klass, ones, int(place.low[klass]), int(place.high[klass]))
+        columns = rows * m + np.arange(m)[:, None]
+        for cells, low, high in zip(columns, place.low, place.high, strict=True):
+            yield CellRow(cells, ones, int(low), int(high))
         if place.label >= 0 and not place.is_fixed:
             for klass in set(range(m)) - {place.label}:
                 cells = np.concatenate([rows * m + place.label, rows * m + klass])
@@ -83,7 +86,16 @@ def cuts(
     over = split.excess(point[None])[0] - split.limit
     worst = np.argsort(-over)[:most]
     candidates = [int(a) for a in worst if over[a] > 1e-7 * split.records]
-    return [_secant(facts, bounds, split, a, point) for a in candidates]
+    if not candidates:
+        return []
+    # All candidates are held against the same branches, whose ends are worked out once.
+    here = slice(split.start, split.end)
+    low, high = bounds.low[here], bounds.high[here]
+    chosen = [
+        (branch, branch_ends(facts, split, branch[0], low, high))
+        for branch in _branches(split.chosen.of.astype(np.intp), facts.counts[here])
+    ]
+    return [_secant(facts, (low, high), split, a, point, chosen) for a in candidates]
 
 
 def _interval_cuts(
@@ -113,30 +125,39 @@ def interval_row(facts: Facts, split: AttributeSplits, candidate: int) -> CellRo
     return CellRow(rows * facts.classes, ones, *ends, says, candidate)
 
 
+Branch = tuple[BoolArray, int]
+"""Which of the split's positions (S,) are in a branch, and the branch's records."""
+Ends = tuple[IntArray, IntArray]
+
+
 def _secant(
-    facts: Facts, bounds: CellBounds, split: AttributeSplits, candidate: int, point: FloatArray
+    facts: Facts,
+    bounds: Ends,
+    split: AttributeSplits,
+    candidate: int,
+    point: FloatArray,
+    chosen: Sequence[tuple[Branch, Ends]],
 ) -> CellRow:
     """Return the row with each convex term replaced by its unit secant and each concave one by its chord.
 
     A unit secant touches a convex function at two neighbouring whole numbers and lies below it at all others, so the
-    row is exact at the table's whole-number neighbour.
+    row is exact at the table's whole-number neighbour. ``bounds`` are the ends of the split's cells, (S, m) each;
+    ``chosen`` are the branches of the split that was chosen, with the ends of their counts.
     """
-    here = slice(split.start, split.end)
-    low, high = bounds.low[here], bounds.high[here]
     weights = np.zeros(point.shape, dtype=np.int64)
-    parts, known = terms(facts, split, candidate)
+    parts, known = terms(facts, split, candidate, [branch for branch, _ in chosen])
+    ends_of_chosen = {id(rows): ends for (rows, _), ends in chosen}
     for factor, rows, records in parts:
-        ends = branch_ends(facts, split, rows, low, high)
-        for klass in range(point.shape[1]):
-            line = _line(
-                split.criterion,
-                factor,
-                records,
-                (int(ends[0][klass]), int(ends[1][klass])),
-                float(point[rows, klass].sum()),
-            )
-            weights[rows, klass] += line[0]
-            known -= line[1]
+        ends = ends_of_chosen.get(id(rows)) or branch_ends(facts, split, rows, *bounds)
+        # Summed along what lies side by side, each class is rounded as if it were summed alone.
+        at = np.ascontiguousarray(point[rows].T).sum(axis=1)
+        lines = [
+            _line(split.criterion, factor, records, (low, high), here)
+            for low, high, here in zip(*(each.tolist() for each in (*ends, at)), strict=True)
+        ]
+        weights[rows] += np.array([slope for slope, _ in lines], dtype=np.int64)
+        for _, intercept in lines:
+            known -= intercept
     flat = weights.ravel()
     cells = np.flatnonzero(flat)
     says = would_have_split(facts, split, candidate)
@@ -145,26 +166,38 @@ def _secant(
     )
 
 
+def _branches(group: IndexArray, counts: IntArray) -> list[Branch]:
+    """Return the branches of positions with these numbers (S,) and records (S,), in the order of their numbers."""
+    found = []
+    for branch in np.flatnonzero(np.bincount(group)).tolist():
+        rows = np.asarray(group == branch)
+        found.append((rows, int(counts[rows].sum())))
+    return found
+
+
 def terms(
-    facts: Facts, split: AttributeSplits, candidate: int
+    facts: Facts,
+    split: AttributeSplits,
+    candidate: int,
+    chosen: Sequence[Branch] | None = None,
 ) -> tuple[list[tuple[float, BoolArray, int]], float]:
     """Return a row as a sum of factor * f(count) over branches and classes, at most a known number.
 
     Each part is a factor, which of the split's positions are in the branch, and the branch's records. The number is
-    raised by what floating point may miss, so that the row holds in every world.
+    raised by what floating point may miss, so that the row holds in every world. ``chosen`` are the branches of the
+    split that was chosen, where somebody has them.
     """
     ratio = float(split.ratio[candidate])
-    side = split.side(candidate)[split.bins.of]
-    groupings = [(1.0, side), (-ratio, split.chosen.of.astype(np.intp))]
-    if ratio != 1.0:
-        groupings.append((ratio - 1.0, np.zeros(len(side), dtype=np.intp)))
     counts = facts.counts[split.start : split.end]
+    if chosen is None:
+        chosen = _branches(split.chosen.of.astype(np.intp), counts)
+    groupings = [(1.0, _branches(split.side(candidate)[split.bins.of], counts)), (-ratio, chosen)]
+    if ratio != 1.0:
+        groupings.append((ratio - 1.0, _branches(np.zeros(len(counts), dtype=np.intp), counts)))
     known = split.limit + 8 * float(split.doubt[candidate])
     parts = []
-    for factor, group in groupings:
-        for branch in np.unique(group).tolist():
-            rows = np.asarray(group == branch)
-            records = int(counts[rows].sum())
+    for factor, branches in groupings:
+        for rows, records in branches:
             if split.criterion is not Criterion.GINI:
                 known += factor * records * math.log(max(records, 1))
             parts.append((factor, rows, records))

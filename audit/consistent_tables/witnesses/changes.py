@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from treewarden.audit.bounds import StoppingPlace
 from treewarden.audit.consistent_tables.facts.facts import Facts, Row
 from treewarden.audit.consistent_tables.facts.splits import AttributeSplits
 from treewarden.audit.consistent_tables.witnesses.witness_pool import (
@@ -161,6 +161,7 @@ class ChangeChecker:
         self.facts, self.table, self.most_exact = facts, table, most_exact
         self._counted: dict[int, _SplitCounts] = {}
         self._lefts: dict[int, IntArray] = {}
+        self._spans: dict[int, tuple[int, int]] = {}
         self._cells = 0
 
     def allowed(self, changes: TableChanges, clock: Clock, leaf: int | None = None) -> IntArray:
@@ -169,7 +170,7 @@ class ChangeChecker:
         Raises:
             OutOfTimeError: the budget is used up.
         """
-        good = self._places_hold(changes, leaf)
+        good = self._places_hold(changes)
         order = np.argsort(changes.first, kind="stable")
         at = changes.first[order]
         for split in self._above(self.facts.splits, leaf):
@@ -188,29 +189,34 @@ class ChangeChecker:
         for node in rows if leaf is None else self.facts.path(leaf):
             yield from rows.get(node, ())
 
-    def _places_hold(self, changes: TableChanges, leaf: int | None) -> BoolArray:
-        """Return whether the leaf's own numbers allow each change: there ``other`` becomes ``to``."""
-        good: BoolArray = np.asarray(changes.to == changes.other)
-        if good.all():
-            return good  # all of them are swaps
-        order = np.argsort(changes.first, kind="stable")
-        at = changes.first[order]
-        places = self.facts.places
-        for place in places.values() if leaf is None else (places[leaf],):
-            here = order[slice(*np.searchsorted(at, (place.start, place.end)))]
-            if len(here):
-                good[here] = self._place_holds(place, changes.other[here], changes.to[here])
-        return good
+    @cached_property
+    def _totals(self) -> IntArray:
+        """The count of each class of each leaf, (L, m)."""
+        return np.asarray(np.add.reduceat(self.table, self.facts.starts, axis=0))
 
-    def _place_holds(self, place: StoppingPlace, class_before: IntArray, to: IntArray) -> BoolArray:
-        totals = self.table[place.start : place.end].sum(axis=0)
-        classes = len(totals)
-        pairs, of = np.unique(class_before * classes + to, return_inverse=True)
-        after = np.repeat(totals[None], len(pairs), axis=0)
-        rows = np.arange(len(pairs))
-        np.add.at(after, (rows, pairs // classes), -1)
-        np.add.at(after, (rows, pairs % classes), 1)
-        return np.asarray(place.holds(after)[of.reshape(-1)])
+    def _places_hold(self, changes: TableChanges) -> BoolArray:
+        """Return whether the leaf's own numbers allow each change: there ``other`` becomes ``to``."""
+        is_swap: BoolArray = np.asarray(changes.to == changes.other)
+        if is_swap.all():
+            return is_swap
+        classes, exact = self.table.shape[1], self.facts.exact
+        leaf = self.facts.leaf_numbers[changes.first]
+        kinds = (leaf * classes + changes.other) * classes + changes.to
+        kinds, of = np.unique(kinds, return_inverse=True)
+        leaf, pair = np.divmod(kinds, classes * classes)
+        rows = np.arange(len(leaf))
+        after = self._totals[leaf]
+        after[rows, pair // classes] -= 1
+        after[rows, pair % classes] += 1
+        low, high = (end[leaf] for end in self.facts.ends)
+        good: BoolArray = np.asarray(((after >= low) & (after <= high)).all(axis=1))
+        label = exact.label[leaf]
+        led = np.flatnonzero((label >= 0) & (low != high).any(axis=1))
+        label, after = label[led], after[led]
+        lead = after[np.arange(len(led)), label][:, None] - after - exact.leads[leaf[led]]
+        lead[np.arange(len(led)), label] = 0
+        good[led] &= (lead >= 0).all(axis=1)
+        return np.asarray(good[of.reshape(-1)])
 
     def _split_holds(
         self, split: AttributeSplits, changes: TableChanges, clock: Clock
@@ -272,15 +278,25 @@ class ChangeChecker:
         by_first = np.argsort(changes.first, kind="stable")
         by_second = np.argsort(changes.second, kind="stable")
         first, second = changes.first[by_first], changes.second[by_second]
-        for line in self._above(self.facts.lines, leaf):
+        lines = list(self._above(self.facts.lines, leaf))
+        if not lines:
+            return
+        spans = np.array([self._span_of(line) for line in lines])
+        at_first, at_second = np.searchsorted(first, spans), np.searchsorted(second, spans)
+        is_met = (at_first[:, 0] < at_first[:, 1]) | (at_second[:, 0] < at_second[:, 1])
+        for number in np.flatnonzero(is_met).tolist():
             clock.check()
-            span = int(line.positions.min()), int(line.positions.max()) + 1
             here = np.union1d(
-                by_first[slice(*np.searchsorted(first, span))],
-                by_second[slice(*np.searchsorted(second, span))],
+                by_first[slice(*at_first[number])], by_second[slice(*at_second[number])]
             )
-            if len(here):
-                good[here] &= self._line_holds(line, span, changes.select(here))
+            line = lines[number]
+            good[here] &= self._line_holds(line, self._span_of(line), changes.select(here))
+
+    def _span_of(self, line: IntegerRow) -> tuple[int, int]:
+        """Return between which positions the people of a linear row stand: the first, and the one after the last."""
+        if id(line) not in self._spans:
+            self._spans[id(line)] = int(line.positions.min()), int(line.positions.max()) + 1
+        return self._spans[id(line)]
 
     def _line_holds(
         self, line: IntegerRow, span: tuple[int, int], changes: TableChanges

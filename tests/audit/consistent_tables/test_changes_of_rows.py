@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.audit.weighed_trees import people_of, weighed_tree
+from tests.kit.cases import multiway_case
 from treewarden.audit.consistent_tables.facts.facts import IntegerRow, facts_of
 from treewarden.audit.consistent_tables.witnesses.changes import ChangeChecker, _alone, _paired
 from treewarden.audit.facts.rows import Case, Origin
@@ -40,6 +41,26 @@ def test_a_change_is_allowed_where_every_row_of_weights_holds_after_it(decimals,
     assert set(ChangeChecker(facts, true_table).allowed(changes, FOREVER)) <= set(
         np.flatnonzero(good)
     )
+
+
+@pytest.mark.parametrize("leaf", ["labels", "rates", "counts"])
+def test_a_change_is_allowed_where_the_numbers_of_its_leaf_hold_after_it(leaf):
+    case = multiway_case(4, Knowledge(leaf=leaf, split="none"), records=30)
+    facts = facts_of(build_system(case))
+    true_table, draw = facts.arranged(case.population.truth), np.random.default_rng(0)
+    cells = np.argwhere(np.ones(true_table.shape, dtype=bool))
+    allowed = 0
+    for changes in (_alone(true_table, cells), _paired(facts, true_table, cells, draw)):
+        good = ChangeChecker(facts, true_table)._places_hold(changes)
+        for number in range(len(changes)):
+            after = changes.applied(number, true_table)
+            is_good = all(
+                place.holds(after[place.start : place.end].sum(axis=0))
+                for place in facts.places.values()
+            )
+            assert good[number] == is_good
+        allowed += int(good.sum())
+    assert allowed
 
 
 def test_changes_of_many_classes_are_found_in_blocks_that_bound_the_memory():

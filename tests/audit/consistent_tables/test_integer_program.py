@@ -58,6 +58,22 @@ def fits(row, table):
     return (row.low is None or row.low <= total) and (row.high is None or total <= row.high)
 
 
+def test_rows_that_join_later_stand_in_the_matrix_as_if_they_had_been_there():
+    counts = np.array([2, 1, 3])
+    rows = [
+        CellRow(np.array([0, 4]) + START * 3, np.array([2, -1]), None, 3, "first"),
+        CellRow(np.array([8]) + START * 3, np.array([5]), 0, 9, "second"),
+        CellRow(np.array([1, 2, 7]) + START * 3, np.array([1, 1, 4]), 1, None, "third"),
+    ]
+    at_once, one_by_one = IntegerRows(3, START, counts), IntegerRows(3, START, counts)
+    at_once.add(rows)
+    for number, row in enumerate(rows, 1):
+        assert one_by_one.add([row])
+        assert one_by_one.matrix.shape == (number, 9)
+    assert (one_by_one.matrix.toarray() == at_once.matrix.toarray()).all()
+    assert one_by_one.matrix.toarray()[2].tolist() == [0, 1, 1, 0, 0, 0, 0, 4, 0]
+
+
 @pytest.mark.parametrize("part", seeds(16, quick=1, second=5))
 def test_what_is_proved_holds_in_every_table(part):
     decided = 0

@@ -26,7 +26,7 @@ from treewarden.audit.constraints.policy_growth import CONSTRAINT as POLICY_GROW
 from treewarden.audit.constraints.published_beside import CONSTRAINT as BESIDE
 from treewarden.audit.constraints.published_beside import as_linear
 from treewarden.audit.constraints.split_choice import CONSTRAINT as SPLIT_CHOICE
-from treewarden.audit.facts.class_facts import leaf_facts
+from treewarden.audit.facts.class_facts import leaf_facts, true_masses
 from treewarden.audit.facts.grower import incomplete_records
 from treewarden.audit.facts.rows import Case, LeftOut, Plurality, WholeRecords
 from treewarden.audit.knowledge.knowledge import Knowledge
@@ -110,9 +110,8 @@ def test_the_label_of_an_inner_node_is_of_all_who_pass_it_and_surely_of_nobody_w
     nodes = [replace(n, records=size) for n, size in zip(case.tree.nodes, sizes, strict=True)]
     tree = replace(case.tree, nodes=tuple(nodes), quality=Quality.EXACT)
     counted = Case(tree, replace(case.population, leaf=leaf), members(tree, leaf), LABELS)
-    nobody = np.zeros(len(flu))
-    facts = leaf_facts(counted)
-    sure = {each.node.index: _is_label_sure(counted, each, nobody) for each in facts}
+    held, facts = true_masses(counted), leaf_facts(counted)
+    sure = {each.node.index: _is_label_sure(counted, each, held[each.node.index]) for each in facts}
     assert sure == {1: False, 2: True, 3: False, 4: True}
 
 

@@ -14,7 +14,15 @@ from treewarden.audit.consistent_tables.result import Consistency
 from treewarden.audit.entropy.estimate import estimate
 from treewarden.audit.facts.impurity_rows import excess
 from treewarden.audit.facts.kinds import KINDS, cause_of, outside, whole_or_dropped
-from treewarden.audit.facts.rows import Linear, Origin, RowContent, RowKind, as_lines, kind_of
+from treewarden.audit.facts.rows import (
+    Linear,
+    Origin,
+    Plurality,
+    RowContent,
+    RowKind,
+    as_lines,
+    kind_of,
+)
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.reading import Undetermined
@@ -59,6 +67,11 @@ WITH_TOGETHER = {**KINDS, Together: _Together()}
 
 def known(leaf="rates", split="gini"):
     return multiway_case(4, Knowledge(leaf=leaf, split=split, marginal=True), records=30)
+
+
+def hidden(case):
+    """Return the people of a case as if nobody knew their values."""
+    return replace(case.population, truth=Undetermined("nobody knows"))
 
 
 def two_leaves(case, most, second=6):
@@ -123,6 +136,25 @@ def test_what_a_new_kind_says_counts_as_a_row_and_holds_in_the_estimate(split):
     assert max_violation(system, mass) <= 1e-6
     assert there(case, row, before).sum() > row.most + 0.3
     assert there(case, row, mass).sum() == pytest.approx(row.most, abs=1e-4)
+
+
+def test_labels_that_are_looked_at_together_are_kept_or_dropped_as_each_by_itself():
+    case = known(leaf="labels", split="none")
+    facts = facts_of(case)
+    labels = [row for row in facts if isinstance(row, Plurality)]
+    wrong = [replace(row, label=(row.label + 1) % len(case.tree.classes)) for row in labels]
+    before = [replace(row, before=tuple(range(row.label))) for row in labels]
+    strict = [replace(row, margin=1.0) for row in labels]
+    for rows in (labels, wrong, before, strict):
+        system, kind = system_of(case, rows), KINDS[Plurality]
+        each = [kind.keep_true(case, row, case.population.truth) for row in rows]
+        assert list(system.rows) == [kept for kept, _ in each if kept is not None]
+        assert list(system.dropped) == [gone for _, gone in each if gone is not None]
+        all_rows = system_of(replace(case, population=hidden(case)), rows)
+        worst = max(float(kind.broken(case, row, case.population.truth).max()) for row in rows)
+        assert max_violation(all_rows, case.population.truth) == worst
+    assert wrong
+    assert system_of(case, wrong).dropped
 
 
 def test_what_a_new_kind_says_holds_in_the_problem_as_it_is_written_down():
