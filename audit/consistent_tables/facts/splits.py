@@ -126,7 +126,7 @@ class TieRule:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _ComparedSplits:
+class ComparedSplits:
     """By how much each candidate beats the chosen split in K tables, (K, A), and the masses that say so.
 
     ``branches`` (K, A, branches, m) are of the candidates, ``chosen`` (K, branches, m) or (branches, m) of the chosen.
@@ -221,9 +221,10 @@ class AttributeSplits:
 
     def excess(self, tables: NumberArray) -> FloatArray:
         """Return by how much each candidate beats the chosen split, in records, shape (K, A), in floating point."""
-        return self._compared(tables).excess
+        return self.compared(tables).excess
 
-    def _compared(self, tables: NumberArray) -> _ComparedSplits:
+    def compared(self, tables: NumberArray) -> ComparedSplits:
+        """Return the same with the masses that it follows from."""
         tables = self.weighed(tables)
         bins = self.bins.sums(tables).astype(np.float64)
         branches = self.branches(bins)
@@ -235,10 +236,10 @@ class AttributeSplits:
             chosen = self.chosen_table.astype(np.float64)
             best = branch_impurity(self.criterion, chosen).sum()
         if self.criterion is not Criterion.GAIN_RATIO:
-            return _ComparedSplits(np.asarray(best - after), branches, chosen)
+            return ComparedSplits(np.asarray(best - after), branches, chosen)
         whole = branch_impurity(self.criterion, bins.sum(axis=1))[:, None]
         excess = np.asarray(self.ratio * best - after + (1 - self.ratio) * whole)
-        return _ComparedSplits(excess, branches, chosen)
+        return ComparedSplits(excess, branches, chosen)
 
     def weighed(self, tables: NumberArray) -> NumberArray:
         """Return tables (K, S, m) of people as the learner summed them."""
@@ -276,7 +277,7 @@ class AttributeSplits:
         """Return whether each table (K, S, m) of the node's positions obeys every candidate's row; exact."""
         if self.low is not None:
             return self._is_inside(self.lefts(self.bins.sums(tables[:, :, 0])))
-        compared = self._compared(tables)
+        compared = self.compared(tables)
         good = self._is_worse(tables, compared.excess - self.limit)
         return good if self.ties.loses is None else self._without_ties(compared, good)
 
@@ -296,7 +297,7 @@ class AttributeSplits:
             shows = good.copy()
             shows[good] = showing._is_inside(count[good])
             return good, shows
-        compared = self._compared(tables)
+        compared = self.compared(tables)
         good = self._is_worse(tables, compared.excess - self.limit)
         return good, showing._without_ties(compared, good)
 
@@ -321,7 +322,7 @@ class AttributeSplits:
         ratio = self.ratio if self.criterion is Criterion.GAIN_RATIO else 1.0
         return -share * self.records * ratio
 
-    def _without_ties(self, compared: _ComparedSplits, good: BoolArray) -> BoolArray:
+    def _without_ties(self, compared: ComparedSplits, good: BoolArray) -> BoolArray:
         """Return those of good tables (K,) in which no candidate ties that the learner may then have taken."""
         at, candidates = np.nonzero(compared.excess >= self.tie_floor)
         if not len(at):
@@ -332,7 +333,7 @@ class AttributeSplits:
         return shows
 
     def _are_unsure(
-        self, compared: _ComparedSplits, at: IndexArray, candidates: IndexArray
+        self, compared: ComparedSplits, at: IndexArray, candidates: IndexArray
     ) -> BoolArray:
         """Return which of T ties, by table and candidate, the learner may resolve otherwise."""
         chosen = compared.chosen
@@ -373,7 +374,7 @@ class AttributeSplits:
         """Return the candidates whose row a table (S, m) of the node's positions breaks; exact."""
         if self.low is not None:
             return np.flatnonzero(self.surely_broken(table[None])[0]).tolist()
-        compared = self._compared(table[None])
+        compared = self.compared(table[None])
         over = compared.excess[0] - self.limit
         sure = np.abs(over) > self.doubt
         unsure = np.zeros(self.size, dtype=bool)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 from scipy.sparse import csr_matrix, hstack, vstack
 
-from treewarden.audit.consistent_tables.proofs.rows import CellRow
+from treewarden.audit.consistent_tables.proofs.rows import CellRow, RowBlock
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray
 
 MULTIPLIER = 1 << 24
@@ -61,6 +61,19 @@ class IntegerRows:
             if len(row.cells) and is_small:
                 self._add(row)
         return len(self.low) > before
+
+    def add_block(self, block: RowBlock) -> None:
+        """Add the rows of a block, which say something; with two classes each is worked out by itself."""
+        is_small = float(np.abs(block.weights).max(initial=0)) * float(self.counts.sum()) < LARGEST
+        if self.m == 2 or not is_small or not block.cells.size:
+            self.add(block.rows())
+            return
+        size = len(block.cells)
+        self.columns.extend(block.cells - self.start * self.m)
+        self.weights.extend([block.weights] * size)
+        self.low.extend(block.low)
+        self.high.extend([NO_LIMIT] * size if block.high is None else block.high)
+        self.says.extend([""] * size)
 
     def _add(self, row: CellRow) -> None:
         cells, weights, fixed = row.cells - self.start * self.m, row.weights, 0

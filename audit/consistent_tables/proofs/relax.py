@@ -14,7 +14,13 @@ from treewarden.audit.bounds import CellBounds
 from treewarden.audit.consistent_tables.facts.facts import Facts
 from treewarden.audit.consistent_tables.facts.splits import AttributeSplits
 from treewarden.audit.consistent_tables.proofs.linear import IntegerProgram, IntegerRows
-from treewarden.audit.consistent_tables.proofs.rows import CellRow, cuts, fact_rows, interval_row
+from treewarden.audit.consistent_tables.proofs.rows import (
+    CellRow,
+    cuts,
+    fact_blocks,
+    interval_row,
+    line_rows,
+)
 from treewarden.audit.progress import FOREVER, Clock
 from treewarden.ppdm_models.arrays import FloatArray, IntArray
 
@@ -43,7 +49,9 @@ class LearnedCuts:
         if node not in self.plain:
             span = facts.span(node)
             rows = IntegerRows(facts.classes, span.start, facts.counts[span])
-            rows.add(fact_rows(facts, node))
+            for block in fact_blocks(facts, node):
+                rows.add_block(block)
+            rows.add(line_rows(facts, node))
             self.plain[node] = rows
         return self.plain[node]
 

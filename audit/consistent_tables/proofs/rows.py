@@ -37,27 +37,46 @@ class CellRow:
     candidate: int = -1
 
 
-def fact_rows(facts: Facts, node: int) -> Iterator[CellRow]:
-    """Yield what the profiles, the places and the linear rows below a node say."""
+@dataclass(frozen=True, slots=True, eq=False)
+class RowBlock:
+    """Rows of equal weights (k,) over cells (n, k), without names; ``high`` is None where no row has such an end."""
+
+    cells: IntArray
+    weights: IntArray
+    low: Sequence[int]
+    high: Sequence[int] | None
+
+    def rows(self) -> Iterator[CellRow]:
+        """Yield the rows one by one."""
+        highs = [None] * len(self.cells) if self.high is None else self.high
+        for cells, low, high in zip(self.cells, self.low, highs, strict=True):
+            yield CellRow(cells, self.weights, low, high)
+
+
+def fact_blocks(facts: Facts, node: int) -> Iterator[RowBlock]:
+    """Yield what the profiles and the places below a node say."""
     m, span = facts.classes, facts.span(node)
     if m > 2:
-        # All of these rows share their weights, which a reader may look at once.
-        ones = np.ones(m, dtype=np.int64)
-        blocks = np.arange(span.start * m, span.stop * m).reshape(-1, m)
-        for cells, count in zip(blocks, facts.counts[span].tolist(), strict=True):
-            yield CellRow(cells, ones, count, count)
+        counts = facts.counts[span].tolist()
+        cells = np.arange(span.start * m, span.stop * m).reshape(-1, m)
+        yield RowBlock(cells, np.ones(m, dtype=np.int64), counts, counts)
     for place in facts.places.values():
         if not span.start <= place.start < span.stop:
             continue
-        rows = np.arange(place.start, place.end)
-        ones = np.ones(len(rows), dtype=np.int64)
-        columns = rows * m + np.arange(m)[:, None]
-        for cells, low, high in zip(columns, place.low, place.high, strict=True):
-            yield CellRow(cells, ones, int(low), int(high))
+        rows = np.arange(place.start, place.end) * m
+        columns, ones = rows + np.arange(m)[:, None], np.ones(len(rows), dtype=np.int64)
+        low, high = ([int(end) for end in ends] for ends in (place.low, place.high))
+        yield RowBlock(columns, ones, low, high)
         if place.label >= 0 and not place.is_fixed:
-            for klass in set(range(m)) - {place.label}:
-                cells = np.concatenate([rows * m + place.label, rows * m + klass])
-                yield CellRow(cells, np.concatenate([ones, -ones]), place.leads[klass], None)
+            others = [klass for klass in range(m) if klass != place.label]
+            label = np.broadcast_to(columns[place.label], (len(others), len(rows)))
+            cells = np.concatenate([label, columns[others]], axis=1)
+            leads = [place.leads[klass] for klass in others]
+            yield RowBlock(cells, np.concatenate([ones, -ones]), leads, None)
+
+
+def line_rows(facts: Facts, node: int) -> Iterator[CellRow]:
+    """Yield what the linear rows below a node say."""
     below = {step.index for step in facts.tree.below(node)}
     for above, lines in facts.lines.items():
         for line in lines if above in below else ():

@@ -173,14 +173,19 @@ class ChangeChecker:
         good = self._places_hold(changes)
         order = np.argsort(changes.first, kind="stable")
         at = changes.first[order]
+        # All candidates of a node are held against one split, so that it is looked at once.
+        raised, of = np.zeros(len(changes)), (0, "")
         for split in self._above(self.facts.splits, leaf):
             here = order[slice(*np.searchsorted(at, (split.start, split.end)))]
             here = here[good[here]]
+            if split.low is None and len(here) and of != (id(split.chosen), _kind_of(split)):
+                raised[here] = self._chosen_raised(split, changes.select(here))
+                of = id(split.chosen), _kind_of(split)
             step = max(1, CHUNK_CELLS // max(1, split.size))
             for begin in range(0, len(here), step):
                 clock.check()
                 some = here[begin : begin + step]
-                good[some] = self._split_holds(split, changes.select(some), clock)
+                good[some] = self._split_holds(split, changes.select(some), clock, raised[some])
         self._lines_hold(changes, good, clock, leaf)
         return np.flatnonzero(good)
 
@@ -218,21 +223,36 @@ class ChangeChecker:
         good[led] &= (lead >= 0).all(axis=1)
         return np.asarray(good[of.reshape(-1)])
 
+    def _chosen_raised(self, split: AttributeSplits, changes: TableChanges) -> FloatArray:
+        """Return by how much each change raises the sum of f(count) over branches of the chosen split, (K,)."""
+        at = (part - split.start for part in (changes.first, changes.second))
+        ours, theirs = (split.chosen.of[part].astype(np.intp)[None] for part in at)
+        steps = _steps(split, changes)
+        masses = self._counts(split).chosen
+        return np.asarray(_moved(split, masses, (ours, theirs), changes, steps)[0])
+
     def _split_holds(
-        self, split: AttributeSplits, changes: TableChanges, clock: Clock
+        self,
+        split: AttributeSplits,
+        changes: TableChanges,
+        clock: Clock,
+        chosen: FloatArray | None = None,
     ) -> BoolArray:
-        """Return whether a split's rows allow each change; exact where floats cannot tell."""
+        """Return whether a split's rows allow each change; exact where floats cannot tell.
+
+        ``chosen`` (K,) is what ``_chosen_raised`` says of them, where somebody asked.
+        """
         if split.low is not None:
             # The leaves' counts are known, so that each change is a swap inside one of them.
             return _in_intervals(split, self._left(split), changes)
-        position, partner = changes.first - split.start, changes.second - split.start
-        steps = np.ones(len(changes), dtype=np.int64)
-        fits = np.ones(len(changes), dtype=bool)
+        steps, fits = _steps(split, changes), np.ones(len(changes), dtype=bool)
         if split.weights is not None:
             # Records of other weights would change the size of a branch.
-            steps, fits = split.weights[position], split.weights[position] == split.weights[partner]
+            fits = steps == split.weights[changes.second - split.start]
         counts = self._counts(split)
-        over = counts.excess[:, None] + _raised(split, counts, changes, steps) - split.limit
+        chosen = self._chosen_raised(split, changes) if chosen is None else chosen
+        raised = _raised(split, counts, changes, steps, chosen)
+        over = counts.excess[:, None] + raised - split.limit
         near = np.abs(over) <= 2 * split.doubt[:, None]
         good = np.asarray(fits & ~((over > 0) & ~near).any(axis=0))
         if split.ties.loses is not None:
@@ -364,13 +384,15 @@ class _SplitCounts:
 
 def _counts_at(split: AttributeSplits, table: IntArray) -> _SplitCounts:
     """Return what a table (1, S, m) has at a split."""
-    weighed = split.weighed(table)
-    bins = split.bins.sums(weighed)
+    weighed, compared = split.weighed(table), split.compared(table)
+    chosen = np.asarray(compared.chosen, dtype=np.float64)
+    if split.chosen_table is not None:  # what leaves say, which need not be so in this table
+        chosen = split.chosen.sums(weighed).astype(np.float64)
     return _SplitCounts(
-        excess=np.asarray(split.excess(table)[0]),
-        branches=split.branches(bins)[0].astype(np.float64),
-        chosen=split.chosen.sums(weighed)[0].astype(np.float64)[None],
-        whole=bins.sum(axis=1).astype(np.float64)[None],
+        excess=np.asarray(compared.excess[0]),
+        branches=compared.branches[0],
+        chosen=chosen,
+        whole=weighed.sum(axis=1).astype(np.float64)[None],
     )
 
 
@@ -411,16 +433,30 @@ def _move(
     np.add.at(masses, (rows, at[1], changes.own), steps * is_pair)
 
 
+def _kind_of(split: AttributeSplits) -> str:
+    """Return by which sums a split is compared; sums of weights are no other family's."""
+    return split.criterion.value if split.weights is None else f"weights {id(split)}"
+
+
+def _steps(split: AttributeSplits, changes: TableChanges) -> IntArray:
+    """Return what each change's first record counts in the sums of a split, (K,)."""
+    if split.weights is None:
+        return np.ones(len(changes), dtype=np.int64)
+    return np.asarray(split.weights[changes.first - split.start])
+
+
 def _raised(
-    split: AttributeSplits, counts: _SplitCounts, changes: TableChanges, steps: IntArray
+    split: AttributeSplits,
+    counts: _SplitCounts,
+    changes: TableChanges,
+    steps: IntArray,
+    chosen: FloatArray,
 ) -> FloatArray:
-    """Return by how much each change raises the excess of each candidate, shape (A, K)."""
-    bin_of, child_of = split.bins.of, split.chosen.of
+    """Return by how much each change raises the excess of each candidate, (A, K), and the ``chosen`` split's, (K,)."""
+    bin_of = split.bins.of
     position, partner = changes.first - split.start, changes.second - split.start
     bins_of = bin_of[position].astype(np.intp), bin_of[partner].astype(np.intp)
     found = moved_excess(split, counts.branches, bins_of, changes, steps)
-    ours, theirs = (child_of[at].astype(np.intp)[None] for at in (position, partner))
-    chosen = _moved(split, counts.chosen, (ours, theirs), changes, steps)
     found = found - split.ratio[:, None] * chosen
     if split.criterion is Criterion.GAIN_RATIO:
         root = np.zeros((1, len(changes)), dtype=np.intp)

@@ -63,6 +63,24 @@ def test_a_change_is_allowed_where_the_numbers_of_its_leaf_hold_after_it(leaf):
     assert allowed
 
 
+@pytest.mark.parametrize("split", ["gini", "entropy", "gain-ratio"])
+@pytest.mark.parametrize("leaf", ["labels", "rates"])
+def test_a_change_is_allowed_where_each_row_of_each_split_holds_after_it(leaf, split):
+    facts = facts_of(build_system(multiway_case(4, Knowledge(leaf=leaf, split=split), records=30)))
+    table, draw = facts.arranged(facts.case.population.truth), np.random.default_rng(0)
+    cells = np.argwhere(np.ones(table.shape, dtype=bool))
+    splits = [each for splits in facts.splits.values() for each in splits]
+    assert len(splits) > len(facts.splits)
+    for changes in (_alone(table, cells), _paired(facts, table, cells, draw)):
+        checker = ChangeChecker(facts, table)
+        good = set(checker.allowed(changes, FOREVER).tolist())
+        for number in np.flatnonzero(checker._places_hold(changes)).tolist():
+            after = changes.applied(number, table)
+            holds = (each.holds(after[None, each.start : each.end])[0] for each in splits)
+            lines = (line for lines in facts.lines.values() for line in lines)
+            assert (number in good) == (all(holds) and all(line.holds(after) for line in lines))
+
+
 def test_changes_of_many_classes_are_found_in_blocks_that_bound_the_memory():
     """Of 2,000 people with 60 classes there are 7 million pairs of classes, and 118,000 changes of one record."""
     people, classes = 2_000, 60

@@ -23,7 +23,7 @@ from treewarden.audit.consistent_tables.proofs.rows import (
     CellRow,
     branch_ends,
     cuts,
-    fact_rows,
+    fact_blocks,
     interval_row,
     terms,
 )
@@ -32,7 +32,7 @@ from treewarden.audit.progress import FOREVER
 
 def test_of_three_classes_each_profile_has_a_row_of_its_people():
     facts, _ = by_hand(THREE_CLASSES, classes=3)
-    rows = list(fact_rows(facts, 0))
+    rows = [row for block in fact_blocks(facts, 0) for row in block.rows()]
     for position, count in enumerate(facts.counts.tolist()):
         own = [row for row in rows if row.cells.tolist() == [3 * position + k for k in range(3)]]
         assert [(row.low, row.high, row.weights.tolist()) for row in own] == [
