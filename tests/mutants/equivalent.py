@@ -74,7 +74,7 @@ EQUIVALENT = {
     "engine/newton_steps.py:tightened:comparison: z < 0 -> z <= 0": (
         "where z is 0 the step is as wide as the box"
     ),
-    "proofs/linear.py:IntegerRows.add:other end: self.low -> self.high (3)": (
+    "proofs/linear.py:IntegerRows.add:other end: self.low -> self.high (2)": (
         "there are as many of one as of the other"
     ),
     "proofs/propagate.py:_best_threshold:arithmetic: values * sign -> values / sign": (

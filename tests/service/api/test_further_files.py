@@ -28,7 +28,7 @@ PEOPLE = (
 )
 TABLE = "\n".join(("age,place,illness", *PEOPLE, "")).encode()
 MEAN = b',yes\n"age, mean",43.3\n'
-"""The mean age of the ill: with the tree it proves everybody's value, and neither does alone."""
+"""The mean age of the ill: with the tree it proves everybody's value, and neither proves any alone."""
 LABELS = (
     b"column,label,value,value_label\nage,Age in years,,\nillness,Had the illness,yes,was ill\n"
 )
@@ -118,7 +118,8 @@ def test_a_model_is_judged_with_its_outputs_as_on_the_command_line(
     here = report(client, ended)
     assert here["readings"] == told["readings"]
     assert here["readings"]["certain_disclosure"]["low"] == 6
-    assert report(client, alone)["readings"]["certain_disclosure"]["high"] == 0
+    # Cuts of the age are as good as the tree's split in all other tables that fit the tree, so nothing is shown either.
+    assert report(client, alone)["readings"]["certain_disclosure"]["low"] == 0
     assert here["provenance"]["outputs"] == told["provenance"]["outputs"]
     assert [file["name"] for file in here["provenance"]["outputs"]] == ["mean.csv"]
 
