@@ -12,7 +12,7 @@ import re
 import struct
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from decimal import ROUND_DOWN, ROUND_HALF_EVEN, ROUND_HALF_UP, Context, Decimal
+from decimal import ROUND_DOWN, ROUND_HALF_EVEN, ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from typing import Protocol
 
 from treewarden.ppdm_models import limits
@@ -69,6 +69,8 @@ ALGORITHMS = re.compile(
 NUMBER = re.compile(
     r"[-+]?(?:\d{1,30}(?:\.\d{0,30})?|\.\d{1,30})(?:[eE][-+]?\d{1,4})?|[-+]?(?:INF|Infinity|NaN)"
 )
+ANY_NUMBER = re.compile(rf"{NUMBER.pattern}|[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+"""A number that may be longer than any file needs: readers round it, so that most of it may say anything."""
 MARKER = re.compile(
     r"[?*.#-]{0,4}|(?i:NA|N/A|NaN|NULL|NIL|None|missing|unknown|undefined|empty|other|invalid|blank|true|false)|"
     rf"{NUMBER.pattern}|\$null\$"
@@ -115,8 +117,8 @@ def is_algorithm(text: str) -> bool:
 
 
 def is_number(text: str) -> bool:
-    """Return whether a text is a number as files write it."""
-    return NUMBER.fullmatch(text.strip()) is not None
+    """Return whether a text is a number, of however many digits."""
+    return ANY_NUMBER.fullmatch(text.strip()) is not None
 
 
 def has_digits_of_double(text: str) -> bool:
@@ -133,7 +135,10 @@ def has_digits_of_double(text: str) -> bool:
 
 def is_rounded_double(text: str) -> bool:
     """Return whether a number is its double, exactly or rounded to the digits that stand there."""
-    told, held = Decimal(text.strip()), Decimal(float(text))
+    try:
+        told, held = Decimal(text.strip()), Decimal(float(text))
+    except InvalidOperation:  # an exponent that no decimal has
+        return False
     if not held.is_finite():
         return False
     last = told.normalize(_DECIMALS).as_tuple().exponent

@@ -15,6 +15,7 @@ ASK = '<MiningField name="town"/><MiningField name="age"/>'
 FIRST = '<SimplePredicate field="age" operator="lessOrEqual" value="30"/>'
 SECOND = '<SimplePredicate field="age" operator="greaterThan" value="30"/>'
 LONG = "30.000000000000000000413471"
+LONGER = f"30.{'0' * 20}{'413471' * 30}"
 
 
 def leaks(text):
@@ -97,6 +98,8 @@ def test_points_of_a_scaling_are_extremes_but_where_people_choose_them(points, k
         ("1e300", True),
         ("100000000000000000000000000000", True),
         (LONG, False),
+        (LONGER, False),
+        ("123456789012345678e-99999999999999999999", False),
         ("0.10000000000000000001", False),
         ("196103041234567890123", False),
     ],
@@ -122,7 +125,11 @@ def test_digits_of_a_double_are_those_that_tell_it_and_its_own(text, is_held):
         ),
     ],
 )
-def test_digits_beyond_those_of_a_double_are_told(old, new):
+@pytest.mark.parametrize("number", [LONG, LONGER, f"{LONG}e00000"])
+def test_digits_beyond_those_of_a_double_are_told(old, new, number):
+    new = new.replace(LONG, number).replace(
+        LONG.replace(".", "&#46;"), number.replace(".", "&#46;")
+    )
     assert LeakKind.UNKNOWN in kinds(replaced((old, new)))
 
 
