@@ -283,6 +283,8 @@ def _value(tree: Tree, node: Node) -> list[str]:
     total = sum(counts)
     if not total or not isinstance(node.score, str):
         raise UnwritableError("a node without records")
+    if node.score not in tree.classes:  # it is tied wherever it is printed
+        raise UnwritableError("a label whose class is not known")
     wrong = total - counts[tree.classes.index(node.score)]
     shares = " ".join(f"{count / total:.{SHARE_DECIMALS}f}" for count in counts)
     return [number_text(wrong), node.score, f"({shares})"]

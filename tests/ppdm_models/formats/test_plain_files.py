@@ -128,6 +128,22 @@ def test_a_print_with_what_no_tree_holds_is_never_called_clean(name):
     assert not rest.removable
 
 
+TIED = """n= 8
+
+node), split, n, loss, yval, (yprob)
+      * denotes terminal node
+
+1) root 8 5 k1 (0.25 0.375 0.375)
+  2) a=v0,v1 4 2 k0 (0.5 0.5 0) *
+  3) a=v2,v3 4 1 k2 (0 0.25 0.75) *
+"""
+
+
+def test_a_print_whose_label_is_tied_wherever_it_stands_is_read_and_never_called_clean():
+    (rest,) = [leak for leak in open_model(TIED.encode(), "m").leaks if leak.is_possible]
+    assert "a label whose class is not known" in rest.what
+
+
 def test_a_number_that_no_plain_file_has_leaves_the_file_unknown_and_readable():
     clean = cleaned((GOOD / "treelite_json/good/forest.json").read_bytes())
     odd = clean.replace(b'"data_count":38', b'"data_count":38.5', 1)
