@@ -316,6 +316,9 @@ class Asker:
             return QuestionState.ALLOWED
         if not self._shows(scope.node, base) and not self._find_untied(scope, question, base):
             self.pool.unsure[question.cell] = True
+            # It is a world, so that no rows prove otherwise: not those below this node, nor those below another.
+            place = int(facts.place_of()[question.cell[0]])
+            self.allowed |= {(node, question) for node in facts.path(place)}
             return QuestionState.ALLOWED
         self.pool.add(base[None])
         # A far world has neighbours that the worlds before it did not have.
