@@ -108,7 +108,7 @@ def reason(
         )
         if truth is not None:
             # A row that the true table breaks is no fact, so it is a world whatever time there was to look at rows.
-            run.pool.add(truth[None])
+            run.pool.add_truth(truth)
         if prepared is None:
             run.said.append(f"{OUT_OF_TIME} before the search could start")
         else:

@@ -328,6 +328,8 @@ class Asker:
     def _shows(self, node: int, table: IntArray) -> bool:
         """Return whether a world (P, m), found below a node, shows what is possible: it rests on no tie."""
         shown = self.pool.facts
+        if not self.pool.has_compared(table[None]).all():
+            return False
         if self.pool.is_empty:
             return first_broken(shown, table, self.clock) is None
         return shown is self.facts or (

@@ -6,6 +6,7 @@ Every table is re-checked exactly, and cells that are not decided are ordered by
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,8 +14,14 @@ from treewarden.audit.bounds import CellBounds
 from treewarden.audit.consistent_tables.facts.facts import Facts, loses_ties, would_have_split
 from treewarden.audit.consistent_tables.facts.splits import AttributeSplits, TieRule
 from treewarden.audit.facts.grower import grower
+from treewarden.audit.knowledge.levels import SplitLevel
 from treewarden.audit.progress import FOREVER, Clock
 from treewarden.ppdm_models.arrays import BoolArray, IntArray
+from treewarden.ppdm_models.tree.predicate import CategoryTest
+from treewarden.ppdm_models.tree.tool import Tool
+
+if TYPE_CHECKING:  # of splits only
+    from treewarden.audit.consistent_tables.witnesses.ordered_sets import OrderedSets
 
 MOST_TABLES = 64
 
@@ -76,12 +83,29 @@ class TableChanges:
         return changed
 
 
+BY_ORDER = (Tool.RPART, Tool.SPARK)
+"""Programs that compare the cuts of an order of categories."""
+
+
+def _may_order_sets(facts: Facts) -> bool:
+    """Return whether a tree of two classes tests sets that its program chose among the cuts of an order."""
+    case = facts.case
+    tests = (node.test for node in case.tree.nodes)
+    named = (test for test in tests if isinstance(test, CategoryTest))
+    if facts.classes != 2 or not any(test.negated or len(test.values) > 1 for test in named):
+        return False
+    is_supposed = case.knowledge.split is not SplitLevel.NONE or bool(facts.splits)
+    tool = grower(case).tool
+    return tool in BY_ORDER or (tool is Tool.UNKNOWN and is_supposed)
+
+
 @dataclass(eq=False)
 class WitnessPool:
     """Worlds, each checked exactly, and the least and greatest count that they reach per cell, shape (P, m).
 
     ``facts`` are those of tables that show what is possible (``facts_of_witnesses``), ``unsure`` the cells (P, m) that
-    other tables move, which rest on a tie; ``base`` is one of those, where no other is known. ``swaps`` holds, per cell
+    other tables move, which rest on a tie, or on a set that is not compared there (``sets``); ``base`` is one of those,
+    where no other is known. ``swaps`` holds, per cell
     and side, the swap that moved it and the number of the world it starts from. Of the first ``changed`` tables each
     record was changed alone.
     """
@@ -95,6 +119,7 @@ class WitnessPool:
     changed: int = 0
     unsure: BoolArray = field(init=False)
     base: IntArray | None = None
+    sets: tuple[OrderedSets, ...] | None = None
 
     def __post_init__(self) -> None:
         shape = (len(self.facts.counts), self.facts.classes)
@@ -112,8 +137,36 @@ class WitnessPool:
         """The world that others are made of, (P, m): it may itself rest on a tie, and then shows nothing."""
         return self.tables[0] if self.tables else self.base
 
+    def add_truth(self, table: IntArray) -> None:
+        """Add the true table (P, m): the learner came to the published splits in it, whatever they rest on."""
+        sets, self.sets = self.sets, ()
+        self.add(table[None])
+        self.sets = sets
+
+    def has_compared(self, tables: IntArray) -> BoolArray:
+        """Return in which tables (K, P, m) the learner compares each published set of categories."""
+        has: BoolArray = np.ones(len(tables), dtype=bool)
+        for ordered in self._ordered() if len(tables) else ():
+            has &= ordered.allows(tables)
+        return has
+
+    def _ordered(self) -> tuple[OrderedSets, ...]:
+        if self.sets is None and not _may_order_sets(self.facts):
+            self.sets = ()
+        if self.sets is None:
+            from treewarden.audit.consistent_tables.witnesses.ordered_sets import (
+                ordered_sets,
+            )
+
+            self.sets = ordered_sets(self.facts)
+        return self.sets
+
     def add(self, tables: IntArray) -> None:
-        """Add worlds, shape (K, P, m), that were checked."""
+        """Add worlds, shape (K, P, m), that were checked; those whose published sets are compared."""
+        if self._ordered():
+            has = self.has_compared(tables)
+            self._leave_open(tables[~has])
+            tables = tables[has]
         if not len(tables):
             return
         np.minimum(self.low, tables.min(axis=0), out=self.low)
@@ -140,7 +193,10 @@ class WitnessPool:
     def add_some(self, tables: IntArray, shows: BoolArray) -> None:
         """Add those worlds, shape (K, P, m), that show what is possible, and note which cells others move."""
         self.add(tables[shows])
-        others = tables[~shows]
+        self._leave_open(tables[~shows])
+
+    def _leave_open(self, others: IntArray) -> None:
+        """Note which cells tables (K, P, m) move that show nothing."""
         if len(others):
             self.base = others[0] if self.base is None else self.base
             self.unsure |= (others != others[0]).any(axis=0) | (others.min(axis=0) < self.low)
@@ -149,6 +205,9 @@ class WitnessPool:
     def add_swap(self, base: int, swap: Swap) -> None:
         """Note a checked neighbour of one of the pool's worlds."""
         table = self.tables[base]
+        if self._ordered() and not self.has_compared(swap.applied(table)[None]).all():
+            self._leave_open(swap.applied(table)[None])
+            return
         self.size += 1
         touched = [(swap.first, swap.klass, -1), (swap.first, swap.other, 1)]
         if swap.second is not None:
