@@ -271,6 +271,7 @@ LATE_IMPORTS = {
         "treewarden.audit.consistent_tables.facts.intervals",
         "treewarden.audit.consistent_tables.proofs.propagate",
         "treewarden.audit.consistent_tables.table_search",
+        "treewarden.audit.consistent_tables.witnesses.ordered_sets",
     },
     "audit/consistent_tables/facts/facts.py": {"treewarden.audit.outputs.whole_row"},
     "audit/consistent_tables/facts/intervals.py": {
@@ -284,7 +285,6 @@ LATE_IMPORTS = {
     "audit/consistent_tables/retrain.py": {"treewarden.ppdm_models.learn.growers"},
     "audit/consistent_tables/witnesses/witness_pool.py": {
         "treewarden.audit.consistent_tables.facts.intervals",
-        "treewarden.audit.consistent_tables.witnesses.ordered_sets",
     },
     "audit/constraints/policy_growth.py": {"treewarden.audit.facts.stopped_leaves"},
     "audit/constraints/split_choice.py": {"treewarden.audit.facts.node_candidates"},

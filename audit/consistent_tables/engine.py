@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -60,11 +61,18 @@ from treewarden.audit.engine.time_budget import (
     never,
     run_tiers,
 )
+from treewarden.audit.facts.grower import grower
 from treewarden.audit.facts.rows import Linear, Origin
+from treewarden.audit.knowledge.levels import SplitLevel
 from treewarden.audit.progress import Clock, OutOfTimeError, Share, clock, nobody_hears
 from treewarden.audit.reading import Undetermined, exactly
 from treewarden.audit.system.system import System, doubled
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray, distinct
+from treewarden.ppdm_models.tree.predicate import CategoryTest
+from treewarden.ppdm_models.tree.tool import Tool
+
+if TYPE_CHECKING:  # of such sets only
+    from treewarden.audit.consistent_tables.witnesses.ordered_sets import OrderedSets
 
 PARTS = 4
 """Of the work: facts of leaves, those of splits, proofs and tables, exchanges in the tables that are shown."""
@@ -104,7 +112,10 @@ def reason(
     share(2, PARTS, "parts")
     try:
         run = ReasoningState(
-            facts, closed_form(bare), WitnessPool(shown), until.share(1 - WITNESS_SHARE)
+            facts,
+            closed_form(bare),
+            WitnessPool(shown, sets=_sets_by_order(shown)),
+            until.share(1 - WITNESS_SHARE),
         )
         if truth is not None:
             # A row that the true table breaks is no fact, so it is a world whatever time there was to look at rows.
@@ -143,6 +154,22 @@ def _prepared(
     except OutOfTimeError:
         return None
     return facts, shown
+
+
+def _sets_by_order(facts: Facts) -> tuple[OrderedSets, ...]:
+    """Return the published sets of categories that the learner may not have compared in another table."""
+    case, by = facts.case, grower(facts.case)
+    named = (node.test for node in case.tree.nodes if isinstance(node.test, CategoryTest))
+    if not any(test.negated or len(test.values) > 1 for test in named) or not by.orders_sets:
+        return ()
+    is_supposed = case.knowledge.split is not SplitLevel.NONE or bool(facts.splits)
+    if by.tool is Tool.UNKNOWN and (facts.classes != 2 or not is_supposed):
+        return ()
+    from treewarden.audit.consistent_tables.witnesses.ordered_sets import (  # of such sets only
+        ordered_sets,
+    )
+
+    return ordered_sets(facts)
 
 
 def _truth(facts: Facts) -> IntArray | None:

@@ -57,7 +57,7 @@ def estimate(
     # Looking through the rows again and again takes longer than a small audit.
     with gc_control.spared():
         began = time.perf_counter()
-        problem = EntropyProblem(system, options, share)
+        problem = EntropyProblem(system.estimated, options, share)
         return _concluded(problem, _rounds(problem), began)
 
 

@@ -44,6 +44,12 @@ class Grower:
     max_bins: int | None
     sets: bool | None
 
+    @property
+    def orders_sets(self) -> bool:
+        """Whether it may put the categories at a node in an order, and compare the cuts of that order alone."""
+        orders = self.tool is Tool.RPART and self.classes == 2
+        return orders or self.tool in (Tool.SPARK, Tool.UNKNOWN)
+
 
 def grower(case: Case) -> Grower:
     """Return what is known of the program that grew the audited tree."""

@@ -137,7 +137,7 @@ def _unlisted(compared_family: SplitFamily | LeftOut) -> LeftOut:
         return LeftOut(
             compared_family.node, compared_family.attribute, UNLISTED, possible=(compared_family,)
         )
-    return replace(compared_family, why=UNLISTED)
+    return replace(compared_family, why=UNLISTED, supposed=())
 
 
 def of_everybody(case: Case, by: Grower) -> Iterator[SplitFamily]:
@@ -358,10 +358,10 @@ def supposed_rows(case: Case, criteria: Sequence[Criterion]) -> Iterator[LeftOut
         if isinstance(fact, SplitFamily):
             yield LeftOut(fact.node, fact.attribute, UNNAMED, possible=(fact,))
         elif is_known:
-            yield fact
+            yield replace(fact, supposed=())
         elif not fact.is_open:
             possible = (*fact.possible, *fact.implying)
-            yield replace(fact, why=UNNAMED, possible=possible, implying=())
+            yield replace(fact, why=UNNAMED, possible=possible, implying=(), supposed=())
 
 
 def drawn_rows(case: Case) -> Iterator[LeftOut]:
@@ -393,7 +393,7 @@ def drawn_rows(case: Case) -> Iterator[LeftOut]:
         own = replace(listing, listed=seen_attributes, unlisted=())
         for found in compared_at(case, node, own, by, learner.criterion):
             if isinstance(found, LeftOut):
-                yield found
+                yield replace(found, supposed=())
             else:
                 yield LeftOut(node.index, found.attribute, DRAWN, possible=(found,))
 
@@ -422,4 +422,4 @@ def _weighed(case: Case, node: Node, facts: Iterable[SplitFamily | LeftOut]) -> 
                 tuple(replace(family, weights=units) for family in families)
                 for families in (fact.possible, fact.implying)
             )
-            yield replace(fact, possible=possible, implying=implying)
+            yield replace(fact, possible=possible, implying=implying, supposed=())

@@ -143,7 +143,7 @@ class LeftOut:
     Nothing is proved by it, but a table shows what is possible only if it obeys it too: every candidate of ``possible``
     that the true table obeys (what that breaks cannot have been a candidate), and all of ``implying`` and ``lines``,
     which say more than what may hold. Where the true table breaks one of these, or ``is_open``, no table can be told to
-    obey.
+    obey. ``supposed`` is what the estimate takes for true all the same, as it nearly always holds.
     ``attribute`` is "" where it is about none in particular; ``why`` says in words what is left out, with ``{}`` where
     the attribute stands.
     """
@@ -155,6 +155,7 @@ class LeftOut:
     implying: tuple[SplitFamily, ...] = ()
     lines: tuple[Linear, ...] = ()
     is_open: bool = False
+    supposed: tuple[SplitFamily, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

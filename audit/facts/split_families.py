@@ -6,9 +6,10 @@ compared is left out and said. Where the facts come from, all read in the progra
 - scikit-learn compares 32-bit numbers and never cuts between two that differ by 1e-7 or less there; from 1.3 on a
   missing value is tried on either side of every cut, and alone against all others (``sklearn/tree/_splitter.pyx``).
 - rpart tries every cut between different numbers; an attribute's gain counts the records that have a value
-  (``rpart/src/bsplit.c``).
+  (``rpart/src/bsplit.c``). With two classes it orders categories by the share of the first (``rpart/src/gini.c``).
 - Spark cuts where bins end: at every midpoint of the table's values only where these are fewer than ``maxBins`` and
-  no more records than it samples; with more than two classes it may order categories instead of trying all sets.
+  no more records than it samples. It orders categories, with two classes by how many records of the second each has,
+  else by their impurity, and tries the cuts of that order alone (``RandomForest.binsToBestSplit``).
 - Weka's J48 raises subtrees when it prunes, so that a split may have been chosen among other records; it takes numbers
   nearer than 1e-5 for one, and asks of a cut a tenth of the mean class size on either side (``C45Split``).
 - treewarden's own learners try every cut and every category.
@@ -284,6 +285,9 @@ def _compared_candidates(
     at: NodeAttribute, family: SplitFamily | None, by: Grower
 ) -> Iterator[SplitFamily | LeftOut]:
     """Yield those candidates that the program is known to have compared; the others are left out."""
+    if family is not None and _may_be_ordered(at, family, by):
+        yield _ordered(at, family, by)
+        return
     for why, sure in (_large(at, family, by), _sure(at, family, by)) if family else ():
         assert family is not None
         if sure is family.admissible:
@@ -294,6 +298,39 @@ def _compared_candidates(
             family = _only(family, kept)
     if family is not None and len(family.admissible):
         yield family
+
+
+def _may_be_ordered(at: NodeAttribute, family: SplitFamily, by: Grower) -> bool:
+    """Whether the learner may have compared some sets of categories alone, and the best of all need not be one.
+
+    With two classes the best is a cut of the order of shares (Breiman et al. 1984, theorem 4.5), where each cut has
+    branches that are large enough.
+    """
+    if at.attribute.is_numeric or at.grouping is not Grouping.SUBSET or len(family.bin_names) < 3:
+        return False
+    return by.orders_sets and (by.tool is not Tool.RPART or _has_small_category(at, family, by))
+
+
+def _has_small_category(at: NodeAttribute, family: SplitFamily, by: Grower) -> bool:
+    return bool((np.bincount(family.bins, weights=at.records) < by.surely - WEIGHT_SLACK).any())
+
+
+def _ordered(at: NodeAttribute, family: SplitFamily, by: Grower) -> LeftOut:
+    """Return sets of categories of which it is not known which were compared.
+
+    Where the program may order them by shares, another table may have others compared than the true one: what is worse
+    in the true table alone says nothing of those.
+    """
+    if by.tool is Tool.SPARK:
+        why = "sets of values of {}, of which Spark compares the cuts of an order alone"
+        return LeftOut(at.node, at.attribute.name, why, implying=(family,))
+    large = _only(family, np.isin(family.admissible, _large(at, family, by)[1]))
+    supposed = (large,) if len(large.admissible) else ()
+    if by.classes == 2 and _has_small_category(at, family, by):
+        why = "sets of values of {}, some of which have fewer records than the smallest leaf"
+        return LeftOut(at.node, at.attribute.name, why, implying=(family,), supposed=supposed)
+    why = "sets of values of {}, as the program may not have compared all (--learner)"
+    return LeftOut(at.node, at.attribute.name, why, possible=(family,), supposed=supposed)
 
 
 def _only(family: SplitFamily, mask: BoolArray) -> SplitFamily:
@@ -335,9 +372,7 @@ def _sure(at: NodeAttribute, family: SplitFamily, by: Grower) -> tuple[str, IntA
         why = f"splits on {{}} with a branch of fewer than {by.smallest} records, which some learners take"
         return why, everything if least >= by.smallest - WEIGHT_SLACK else nothing
     if family.grouping is not Grouping.THRESHOLD:
-        ordered = by.tool is Tool.SPARK and by.classes > 2 and len(family.bin_names) > 2
-        why = "sets of values of {}, which Spark orders where there are many classes"
-        return why, nothing if ordered else everything
+        return "", everything
     values = np.unique(at.values)
     below, above = values[:-1], values[1:]
     pairs = zip(below, above, strict=True)

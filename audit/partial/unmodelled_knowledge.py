@@ -302,6 +302,8 @@ def sure_splits(case: Case) -> SureSplits:
         return {}
     cuts: dict[str, BoolArray] = {}
     for family in of_everybody(case, by):
+        if family.grouping is Grouping.SUBSET and by.orders_sets and by.surely > 1:
+            continue  # how many records of a category are at a node, nobody knows who lacks columns
         name, column = family.attribute, case.population.columns[family.attribute]
         cuts[name] = cuts.get(name, np.zeros(1, dtype=bool)) | _between(family, column)
     is_multiway = grouping_of_categories(tree) is Grouping.MULTIWAY

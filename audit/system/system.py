@@ -101,6 +101,18 @@ class System:
                 pluralities[lead.node] = lead
         return pluralities
 
+    @cached_property
+    def estimated(self) -> System:
+        """The system that an estimate is made of: with what is supposed of that which was left out."""
+        truth, rows = self.case.population.truth, list(self.rows)
+        for family in (family for left_out in self.left_out for family in left_out.supposed):
+            if isinstance(truth, Undetermined):
+                rows.append(family)
+                continue
+            kept = self.kind(family).keep_true(self.case, family, truth)[0]
+            rows += [] if kept is None else [kept]
+        return self if len(rows) == len(self.rows) else replace(self, rows=tuple(rows))
+
     @property
     def size(self) -> int:
         """The number of rows, each candidate split counted as one; the profiles' own totals not counted."""

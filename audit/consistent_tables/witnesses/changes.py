@@ -14,11 +14,7 @@ import numpy as np
 
 from treewarden.audit.consistent_tables.facts.facts import Facts, Row
 from treewarden.audit.consistent_tables.facts.splits import AttributeSplits
-from treewarden.audit.consistent_tables.witnesses.witness_pool import (
-    Swap,
-    TableChanges,
-    WitnessPool,
-)
+from treewarden.audit.consistent_tables.witnesses.witness_pool import TableChanges, WitnessPool
 from treewarden.audit.engine.problem import IntegerRow
 from treewarden.audit.facts.rows import Grouping
 from treewarden.audit.progress import Clock
@@ -63,7 +59,7 @@ def change_many(facts: Facts, pool: WitnessPool, open_cells: BoolArray, clock: C
                 times = min(left, max(1, PAIRED_TOGETHER // max(1, len(cells))))
                 changes = _paired(facts, table, np.repeat(cells, times, axis=0), draw)
                 left -= times
-            _note(pool, base, changes.select(checker.allowed(changes, clock)))
+            pool.add_changes(base, changes.select(checker.allowed(changes, clock)))
 
 
 BLOCK_ENTRIES = 2_000_000
@@ -123,32 +119,6 @@ def _paired(
     to = np.where(gives, other, klass)
     kept = (second != position) & (other != own) & (to != own)
     return TableChanges(position, own, second, other, to).select(kept)
-
-
-def _note(pool: WitnessPool, base: int, changes: TableChanges) -> None:
-    """Note the worlds that changes of one of the pool's worlds lead to."""
-    table = pool.tables[base]
-    first, own, second, other, to = (
-        changes.first,
-        changes.own,
-        changes.second,
-        changes.other,
-        changes.to,
-    )
-    both = second != first
-    np.minimum.at(pool.low, (first, own), table[first, own] - 1)
-    np.maximum.at(pool.high, (first, to), table[first, to] + 1)
-    np.minimum.at(pool.low, (second[both], other[both]), table[second, other][both] - 1)
-    np.maximum.at(pool.high, (second[both], own[both]), table[second, own][both] + 1)
-    pool.size += len(changes)
-    # A pair of which one gets what the other has is a swap; of each profile the first is kept.
-    swaps = np.flatnonzero(~both | (to == other))
-    people, at = np.unique(np.stack([first, second], axis=1)[swaps].ravel(), return_index=True)
-    for position, number in zip(people.tolist(), swaps[at // 2].tolist(), strict=True):
-        if position not in pool.swaps:
-            partner = int(second[number]) if both[number] else None
-            swap = Swap(int(first[number]), int(own[number]), partner, int(to[number]))
-            pool.swaps[position] = (base, swap)
 
 
 class ChangeChecker:

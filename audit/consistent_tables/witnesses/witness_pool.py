@@ -14,11 +14,9 @@ from treewarden.audit.bounds import CellBounds
 from treewarden.audit.consistent_tables.facts.facts import Facts, loses_ties, would_have_split
 from treewarden.audit.consistent_tables.facts.splits import AttributeSplits, TieRule
 from treewarden.audit.facts.grower import grower
-from treewarden.audit.knowledge.levels import SplitLevel
+from treewarden.audit.facts.rows import Grouping
 from treewarden.audit.progress import FOREVER, Clock
 from treewarden.ppdm_models.arrays import BoolArray, IntArray
-from treewarden.ppdm_models.tree.predicate import CategoryTest
-from treewarden.ppdm_models.tree.tool import Tool
 
 if TYPE_CHECKING:  # of splits only
     from treewarden.audit.consistent_tables.witnesses.ordered_sets import OrderedSets
@@ -72,6 +70,16 @@ class TableChanges:
         parts = (self.first, self.own, self.second, self.other, self.to)
         return TableChanges(*(part[these] for part in parts))
 
+    def moves(self) -> tuple[tuple[IntArray, IntArray], ...]:
+        """Return the positions that get records of the first class, and how many each, (K,) both, of each record."""
+        own, other, to = (
+            np.equal(klass, 0).astype(np.int64) for klass in (self.own, self.other, self.to)
+        )
+        return (self.first, to - own), (
+            self.second,
+            np.where(self.second != self.first, own - other, 0),
+        )
+
     def applied(self, number: int, table: IntArray) -> IntArray:
         """Return the table after one of the changes."""
         changed = table.copy()
@@ -83,31 +91,14 @@ class TableChanges:
         return changed
 
 
-BY_ORDER = (Tool.RPART, Tool.SPARK)
-"""Programs that compare the cuts of an order of categories."""
-
-
-def _may_order_sets(facts: Facts) -> bool:
-    """Return whether a tree of two classes tests sets that its program chose among the cuts of an order."""
-    case = facts.case
-    tests = (node.test for node in case.tree.nodes)
-    named = (test for test in tests if isinstance(test, CategoryTest))
-    if facts.classes != 2 or not any(test.negated or len(test.values) > 1 for test in named):
-        return False
-    is_supposed = case.knowledge.split is not SplitLevel.NONE or bool(facts.splits)
-    tool = grower(case).tool
-    return tool in BY_ORDER or (tool is Tool.UNKNOWN and is_supposed)
-
-
 @dataclass(eq=False)
 class WitnessPool:
     """Worlds, each checked exactly, and the least and greatest count that they reach per cell, shape (P, m).
 
     ``facts`` are those of tables that show what is possible (``facts_of_witnesses``), ``unsure`` the cells (P, m) that
     other tables move, which rest on a tie, or on a set that is not compared there (``sets``); ``base`` is one of those,
-    where no other is known. ``swaps`` holds, per cell
-    and side, the swap that moved it and the number of the world it starts from. Of the first ``changed`` tables each
-    record was changed alone.
+    where no other is known. ``swaps`` holds, per cell and side, the swap that moved it and the number of the world it
+    starts from. Of the first ``changed`` tables each record was changed alone.
     """
 
     facts: Facts
@@ -119,7 +110,7 @@ class WitnessPool:
     changed: int = 0
     unsure: BoolArray = field(init=False)
     base: IntArray | None = None
-    sets: tuple[OrderedSets, ...] | None = None
+    sets: tuple[OrderedSets, ...] = ()
 
     def __post_init__(self) -> None:
         shape = (len(self.facts.counts), self.facts.classes)
@@ -139,34 +130,24 @@ class WitnessPool:
 
     def add_truth(self, table: IntArray) -> None:
         """Add the true table (P, m): the learner came to the published splits in it, whatever they rest on."""
-        sets, self.sets = self.sets, ()
-        self.add(table[None])
-        self.sets = sets
+        self._add(table[None])
 
     def has_compared(self, tables: IntArray) -> BoolArray:
         """Return in which tables (K, P, m) the learner compares each published set of categories."""
         has: BoolArray = np.ones(len(tables), dtype=bool)
-        for ordered in self._ordered() if len(tables) else ():
+        for ordered in self.sets if len(tables) else ():
             has &= ordered.allows(tables)
         return has
 
-    def _ordered(self) -> tuple[OrderedSets, ...]:
-        if self.sets is None and not _may_order_sets(self.facts):
-            self.sets = ()
-        if self.sets is None:
-            from treewarden.audit.consistent_tables.witnesses.ordered_sets import (
-                ordered_sets,
-            )
-
-            self.sets = ordered_sets(self.facts)
-        return self.sets
-
     def add(self, tables: IntArray) -> None:
         """Add worlds, shape (K, P, m), that were checked; those whose published sets are compared."""
-        if self._ordered():
+        if self.sets:
             has = self.has_compared(tables)
             self._leave_open(tables[~has])
             tables = tables[has]
+        self._add(tables)
+
+    def _add(self, tables: IntArray) -> None:
         if not len(tables):
             return
         np.minimum(self.low, tables.min(axis=0), out=self.low)
@@ -205,7 +186,7 @@ class WitnessPool:
     def add_swap(self, base: int, swap: Swap) -> None:
         """Note a checked neighbour of one of the pool's worlds."""
         table = self.tables[base]
-        if self._ordered() and not self.has_compared(swap.applied(table)[None]).all():
+        if self.sets and not self.has_compared(swap.applied(table)[None]).all():
             self._leave_open(swap.applied(table)[None])
             return
         self.size += 1
@@ -217,6 +198,34 @@ class WitnessPool:
             self.low[position, klass] = min(self.low[position, klass], value)
             self.high[position, klass] = max(self.high[position, klass], value)
             self.swaps.setdefault(position, (base, swap))
+
+    def add_changes(self, base: int, changes: TableChanges) -> None:
+        """Note the worlds that checked changes of one of the pool's worlds lead to."""
+        table = self.tables[base]
+        compared: BoolArray = np.ones(len(changes), dtype=bool)
+        for ordered in self.sets:
+            compared &= ordered.allows_moves(table, changes.moves())
+        for number in np.flatnonzero(~compared).tolist():
+            self._leave_open(changes.applied(number, table)[None])
+        self._add_moves(base, changes.select(compared))
+
+    def _add_moves(self, base: int, changes: TableChanges) -> None:
+        table, first, second = self.tables[base], changes.first, changes.second
+        own, other, to = changes.own, changes.other, changes.to
+        both = second != first
+        np.minimum.at(self.low, (first, own), table[first, own] - 1)
+        np.maximum.at(self.high, (first, to), table[first, to] + 1)
+        np.minimum.at(self.low, (second[both], other[both]), table[second, other][both] - 1)
+        np.maximum.at(self.high, (second[both], own[both]), table[second, own][both] + 1)
+        self.size += len(changes)
+        # A pair of which one gets what the other has is a swap; of each profile the first is kept.
+        swaps = np.flatnonzero(~both | (to == other))
+        people, at = np.unique(np.stack([first, second], axis=1)[swaps].ravel(), return_index=True)
+        for position, number in zip(people.tolist(), swaps[at // 2].tolist(), strict=True):
+            if position not in self.swaps:
+                partner = int(second[number]) if both[number] else None
+                swap = Swap(int(first[number]), int(own[number]), partner, int(to[number]))
+                self.swaps[position] = (base, swap)
 
     def is_moved_by(self, swap: Swap) -> bool:
         """Return whether a swap may move a cell that no world moves."""
@@ -390,15 +399,17 @@ def facts_of_witnesses(facts: Facts, truth: IntArray | None, clock: Clock = FORE
         without_unsure_ties,
     )
 
-    tool = grower(facts.case).tool
+    by = grower(facts.case)
     every = [split for found in facts.splits.values() for split in found]
     tied = tied_splits([split for split in every if split.low is not None], clock)
     splits, is_same = list[AttributeSplits](), True
     for split in every:
         if split.low is None or id(split) in tied:
             clock.check()
-            loses = loses_ties(facts.case, split.family, tool)
-            rule = TieRule(split.strict, loses, truth)
+            loses = loses_ties(facts.case, split.family, by.tool)
+            # Of sets that an order names, the learner may not have compared in the true table what it does in another.
+            is_set = split.family.grouping in (Grouping.SUBSET, Grouping.ONE_AGAINST_REST)
+            rule = TieRule(split.strict, loses, None if is_set and by.orders_sets else truth)
             split = replace(split, ties=rule)
             split = split if split.low is None else without_unsure_ties(split)
             is_same = False

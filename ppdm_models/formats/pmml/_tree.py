@@ -149,11 +149,15 @@ def read_learner(root: Element, model: Element, records: Callable[[], float | No
         ),
         None,
     )
-    return Learner(tool=_tool(model)) if found is None else _from_settings(found, records)
+    return Learner(tool=_tool(root, model)) if found is None else _from_settings(found, records)
 
 
-def _tool(model: Element) -> Tool:
-    """Return the program that a model is named after (PMML 4.4, algorithmName)."""
+def _tool(root: Element, model: Element) -> Tool:
+    """Return the program that a model is named after (PMML 4.4, algorithmName), or whose exporter wrote the file."""
+    header = root.first("Header")
+    application = None if header is None else header.first("Application")
+    if application is not None and application.get("name") == "JPMML-SparkML":
+        return Tool.SPARK
     name = model.get("algorithmName") or ""
     if name == "rpart":
         return Tool.RPART

@@ -19,6 +19,7 @@ from treewarden.audit.system.system import build_system
 from treewarden.ppdm_models.plugins import discover
 from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.predicate import CategoryTest, NumericTest
+from treewarden.ppdm_models.tree.tool import Tool
 from treewarden.ppdm_models.tree.tree import (
     CLASS_WEIGHT,
     NOISE,
@@ -88,7 +89,8 @@ def test_candidates_respect_the_smallest_leaf():
 
 def test_sets_against_sets_make_every_subset_a_candidate():
     features = (Feature("town", numeric=False, values=("a", "b", "c", "d")),)
-    tree = stump(CategoryTest("town", ("a", "b")), CategoryTest("town", ("c", "d")), features)
+    sides = CategoryTest("town", ("a", "b")), CategoryTest("town", ("c", "d"))
+    tree = stump(*sides, features, tool=Tool.RPART)
     found = families(tree, {"town": ["a", "b", "c", "d"], "y": ["no", "no", "yes", "yes"]})
     assert found["town"].grouping is Grouping.SUBSET
     assert len(found["town"].admissible) == 2**3 - 1 - 1
@@ -119,7 +121,8 @@ def test_the_sweep_over_a_family_equals_one_candidate_at_a_time(grouping, criter
         "town": [*"abcd", *draw.choice(list("abcd"), size=36)],
         "y": ["no", "yes"] * 20,
     }
-    tree = stump(first, second, features)
+    tool = Tool.RPART if grouping is Grouping.SUBSET else Tool.UNKNOWN
+    tree = stump(first, second, features, tool=tool)
     population = build_population(tree, table_of(columns), sensitive="y")
     knowledge = Knowledge(split=criterion.value)
     case = Case(tree, population, members(tree, population.leaf), knowledge)

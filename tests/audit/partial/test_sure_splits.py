@@ -56,6 +56,16 @@ def test_programs_that_try_each_cut_bind_each_that_parts_enough_people():
     assert sure(*by_h(SEVERAL, learner))[0, "age"].tolist() == [False, True, False]
 
 
+@pytest.mark.parametrize(("smallest", "binds"), [(1, True), (2, False)])
+def test_sets_of_rpart_bind_only_where_no_category_can_be_too_small(smallest, binds):
+    # How many people of each age are at a node, nobody knows who does not know h.
+    learner = Learner(tool=Tool.RPART, criterion=Criterion.GINI, min_leaf_records=smallest)
+    tree, population = by_h([str(age) for age in SEVERAL], learner)
+    ages = Feature("age", False, ("20", "21", "30", "40"))
+    tree = replace(tree, features=(tree.features[0], ages))
+    assert ((0, "age") in sure(tree, population)) is binds
+
+
 @pytest.mark.parametrize(
     "learner",
     [

@@ -365,6 +365,13 @@ def test_how_the_tree_was_grown_is_read_from_the_settings(text, learner):
     assert built(text) == replace(learner, tool=tool)
 
 
+@pytest.mark.parametrize(("said", "tool"), [("JPMML-SparkML", Tool.SPARK), ("SPSS", Tool.UNKNOWN)])
+def test_the_program_that_grew_the_tree_is_known_by_its_exporter(said, tool):
+    header = f'<PMML><Header><Application name="{said}" version="1"/></Header>'.encode()
+    document = pmml("<Node><True/></Node>").replace(b"<PMML>", header)
+    assert load_tree(document, "x").learner.tool is tool
+
+
 @pytest.mark.parametrize(
     ("text", "stopping"),
     [
