@@ -21,14 +21,8 @@ from treewarden.audit.inverters._bounds import (
     exactly,
     rounded_by,
 )
-from treewarden.audit.inverters._lightgbm_rates import (
-    NO_SETTINGS,
-    LightgbmRates,
-    averaged,
-    leaf_values,
-    possible_counts,
-    printed,
-)
+from treewarden.audit.inverters._lightgbm_rates import NO_SETTINGS, LightgbmRates, printed
+from treewarden.audit.inverters._lightgbm_start import averaged, leaf_values, possible_counts
 from treewarden.audit.inverters._rounds import (
     DOUBLE,
     SINGLE,

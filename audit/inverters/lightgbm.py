@@ -40,14 +40,16 @@ from treewarden.audit.inverters._lightgbm_rates import (
     LOGISTIC,
     NO_SETTINGS,
     SOFTMAX,
-    ClassWeighing,
     LightgbmRates,
-    averaged,
-    beside_steps,
     either,
-    leaf_values,
     printed,
     rates_of,
+)
+from treewarden.audit.inverters._lightgbm_start import (
+    ClassWeighing,
+    averaged,
+    beside_steps,
+    leaf_values,
     started,
     started_by_counts,
 )
