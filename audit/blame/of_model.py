@@ -14,9 +14,9 @@ import numpy as np
 from scipy import sparse
 
 from treewarden.audit.blame.certainty import ALWAYS_KNOWN, CertaintyOracle, PublishedNumbers
+from treewarden.audit.blame.inference_blame import blame_inference
 from treewarden.audit.blame.result import Blame, InformationBound, ProofReason, SourceProof
 from treewarden.audit.blame.withholding import (
-    blame_inference,
     find_smallest,
     reasons_of_all,
     shares_of_blame,

@@ -10,11 +10,11 @@ from scipy import sparse
 from tests.kit.small_audits import flat_tree, people_of
 from treewarden.audit.blame import certainty, withholding
 from treewarden.audit.blame.certainty import ALWAYS_KNOWN, Answer, CertaintyOracle, PublishedNumbers
+from treewarden.audit.blame.inference_blame import blame_inference
 from treewarden.audit.blame.of_model import BlameSettings, blame_numbers, numbers_of_model
 from treewarden.audit.blame.result import ProofReason
 from treewarden.audit.blame.withholding import (
     WITHOUT_ANY,
-    blame_inference,
     find_smallest,
     reasons_of_all,
     shares_of_blame,

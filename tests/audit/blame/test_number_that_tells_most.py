@@ -8,7 +8,7 @@ from scipy import sparse
 
 from tests.kit.tiers import seeds
 from treewarden.audit.blame.certainty import PublishedNumbers
-from treewarden.audit.blame.withholding import blame_inference
+from treewarden.audit.blame.inference_blame import blame_inference
 from treewarden.audit.engine.counts import by_leaves, counts_of, propagate
 from treewarden.audit.engine.newton_steps import estimate
 from treewarden.audit.engine.problem import Problem
