@@ -23,8 +23,9 @@ from sklearn.ensemble import RandomForestClassifier
 from treewarden.audit.progress import clock
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.reconstruction.domain import DeclaredDomain
-from treewarden.audit.reconstruction.of_model import Reconstruction, reconstruct
+from treewarden.audit.reconstruction.of_model import reconstruct
 from treewarden.audit.reconstruction.people_rows import WrongProofError
+from treewarden.audit.reconstruction.result import Reconstruction
 from treewarden.jobs.further_files import load_public_domain
 from treewarden.ppdm_models.files.fitted import open_fitted
 from treewarden.ppdm_models.formats.sklearn._fitted import from_sklearn

@@ -26,7 +26,7 @@ from treewarden.ppdm_models.tree.predicate import CategoryTest, atoms
 from treewarden.ppdm_models.tree.tree import Tree
 
 if TYPE_CHECKING:
-    from treewarden.audit.reconstruction.of_model import Reconstruction
+    from treewarden.audit.reconstruction.result import Reconstruction
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -57,7 +57,7 @@ from treewarden.ppdm_models.tree.tree import Quality, Task, Tree
 
 if TYPE_CHECKING:
     from treewarden.audit.reconstruction.named_values import NamedValues
-    from treewarden.audit.reconstruction.of_model import Reconstruction
+    from treewarden.audit.reconstruction.result import Reconstruction
 
 MOST_PLACES = 2**27
 """So many options of people are held at once."""

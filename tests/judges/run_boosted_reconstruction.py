@@ -30,7 +30,8 @@ from treewarden.audit.progress import clock
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.reconstruction.boosted import KnownTraining
 from treewarden.audit.reconstruction.domain import DeclaredColumn, DeclaredDomain
-from treewarden.audit.reconstruction.of_model import Reconstruction, reconstruct
+from treewarden.audit.reconstruction.of_model import reconstruct
+from treewarden.audit.reconstruction.result import Reconstruction
 from treewarden.ppdm_models.files.load import open_model
 from treewarden.ppdm_models.tables.routing import route
 from treewarden.ppdm_models.tree.column import NumericColumn

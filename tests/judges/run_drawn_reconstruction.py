@@ -29,7 +29,8 @@ from tests.judges.run_reconstruction import stop_of
 from treewarden.audit.progress import clock
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.reconstruction.domain import DeclaredColumn, DeclaredDomain
-from treewarden.audit.reconstruction.of_model import SAMPLED, Reconstruction, reconstruct
+from treewarden.audit.reconstruction.of_model import SAMPLED, reconstruct
+from treewarden.audit.reconstruction.result import Reconstruction
 from treewarden.ppdm_models.files.load import open_model
 from treewarden.ppdm_models.tree.ensemble import Model, trees_of
 

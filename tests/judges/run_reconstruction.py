@@ -29,8 +29,9 @@ from treewarden.audit.reading import Undetermined
 from treewarden.audit.reconstruction.cells import HALF_WAY, find_boxes
 from treewarden.audit.reconstruction.domain import DeclaredColumn, DeclaredDomain
 from treewarden.audit.reconstruction.generated_cells import generate_cells
-from treewarden.audit.reconstruction.of_model import Reconstruction, reconstruct
+from treewarden.audit.reconstruction.of_model import reconstruct
 from treewarden.audit.reconstruction.problem import read_counts
+from treewarden.audit.reconstruction.result import Reconstruction
 from treewarden.ppdm_models.formats.sklearn._fitted import from_sklearn
 from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Member, TreeSampling
 from treewarden.ppdm_models.tree.predicate import (

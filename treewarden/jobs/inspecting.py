@@ -25,7 +25,7 @@ from treewarden.reports.document.words import count, counted, listed, printable
 if TYPE_CHECKING:  # heavy: for proofs only
     from treewarden.audit.reconstruction.cells import DomainCoverage
     from treewarden.audit.reconstruction.domain import DeclaredDomain
-    from treewarden.audit.reconstruction.of_model import Reconstruction
+    from treewarden.audit.reconstruction.result import Reconstruction
 
 
 WIDTH = 110
