@@ -38,7 +38,7 @@ from treewarden.jobs.gate.auditing import request_of
 from treewarden.jobs.gate.config import GateConfig, ModelSection, read_configuration, said_in
 from treewarden.jobs.gate.gate_job import GateJob
 from treewarden.jobs.gate.models import models_of
-from treewarden.jobs.next_steps import audit_command
+from treewarden.jobs.typed_commands import audit_command
 from treewarden.ppdm_models.tables.counting.addresses import address_of
 from treewarden.service.schemas.audits import NewAudit
 

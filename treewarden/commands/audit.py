@@ -23,7 +23,8 @@ from treewarden.commands._reporting import (
 from treewarden.jobs.audit_request import Request
 from treewarden.jobs.auditing import CommandClock, JudgedAudit, audit_file
 from treewarden.jobs.inputs import known_as
-from treewarden.jobs.next_steps import audit_steps, repair_command
+from treewarden.jobs.next_steps import audit_steps
+from treewarden.jobs.typed_commands import repair_command
 from treewarden.ppdm_models.errors import OutputError
 from treewarden.reports.building.build import audit_document
 from treewarden.reports.document.parts import as_json

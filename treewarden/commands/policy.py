@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from treewarden.commands._common_options import FILE, on_a_cluster
-from treewarden.jobs.next_steps import shell_command
 from treewarden.jobs.policies.testing import CaseResults, cases_beside, read_cases, run_cases
+from treewarden.jobs.typed_commands import shell_command
 from treewarden.policies.comparing import Strictness, compared
 from treewarden.policies.explain.sentences import difference_text, explained, toml
 from treewarden.policies.importing.acro import imported
