@@ -191,7 +191,10 @@ class AttributeSplits:
 
     def on_left(self, bins: IndexArray, these: slice | BoolArray = EVERY) -> BoolArray:
         """Return whether each of these candidates puts each of some bins (K,) on the left, shape (A, K)."""
-        codes = self.family.admissible[these][:, None]
+        return self._puts_left(self.family.admissible[these][:, None], bins)
+
+    def _puts_left(self, codes: IndexArray, bins: IndexArray) -> BoolArray:
+        """Return whether the candidate of each code puts the bin beside it on the left."""
         if self.family.grouping is Grouping.THRESHOLD:
             return np.asarray(bins <= codes)
         if self.family.grouping is Grouping.SUBSET:
@@ -242,7 +245,7 @@ class AttributeSplits:
         return ComparedSplits(excess, branches, chosen)
 
     def weighed(self, tables: NumberArray) -> NumberArray:
-        """Return tables (K, S, m) of people as the learner summed them."""
+        """Return tables (..., S, m) of people as the learner summed them."""
         return tables if self.weights is None else np.asarray(tables * self.weights[:, None])
 
     def _after(self, branches: NumberArray) -> FloatArray:
@@ -392,7 +395,7 @@ class AttributeSplits:
         from treewarden.audit.consistent_tables.facts.exact import is_beaten  # as above
 
         side = self.side(candidate)
-        table = table if self.weights is None else table * self.weights[:, None]
+        table = self.weighed(table)
         return is_beaten(
             self.criterion,
             _totals(table, self.chosen.of.astype(np.intp)),
@@ -402,14 +405,10 @@ class AttributeSplits:
 
     def sides(self, candidates: IndexArray, bins: IndexArray) -> IndexArray:
         """Return the branch that a record of each bin (K,) takes under each candidate (K,), shape (K,)."""
-        codes = self.family.admissible[candidates]
         if not self.is_binary:
             return bins
-        if self.family.grouping is Grouping.THRESHOLD:
-            return np.asarray(bins > codes, dtype=np.intp)
-        if self.family.grouping is Grouping.SUBSET:
-            return np.asarray(1 - ((codes >> bins) & 1), dtype=np.intp)
-        return np.asarray(bins != codes, dtype=np.intp)
+        is_left = self._puts_left(self.family.admissible[candidates], bins)
+        return np.asarray(~is_left, dtype=np.intp)
 
     def side(self, candidate: int) -> IndexArray:
         """Return the branch that each bin takes under a candidate, shape (B,)."""
