@@ -16,7 +16,6 @@ import numpy as np
 from treewarden.audit.claims.result import CLAIM_NOT_JUDGED, ClaimFindings, ComposedClaim
 from treewarden.audit.consistent_tables.result import ConsistentTables
 from treewarden.audit.entropy.posterior import Posterior, Without
-from treewarden.audit.facts.impurity_rows import grouped
 from treewarden.audit.facts.rows import DroppedRow
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.membership import NO_REGISTER
@@ -26,7 +25,7 @@ from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Spot, Undetermined
 from treewarden.audit.reconstruction.cells import NOT_REBUILT, DomainCoverage
 from treewarden.audit.reconstruction.people_rows import RebuiltPeople
-from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, grouped
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
 from treewarden.ppdm_models.tree.nodes import parents_of
 from treewarden.ppdm_models.tree.plain_splits import codes_of, is_inner, where_of

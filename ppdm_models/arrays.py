@@ -36,6 +36,21 @@ def by_rows(combine: np.ufunc, cells: NDArray[Number]) -> NDArray[Number]:
     return np.asarray(combine.reduce(cells, axis=1))
 
 
+FEW_CLASSES = 4
+"""Up to so many, classes are quicker summed one after the other."""
+
+
+def grouped(groups: IndexArray | ShortArray, mass: FloatArray, count: int) -> FloatArray:
+    """Return the sums of masses (K, m) by group, shape (count, m)."""
+    width = mass.shape[1]
+    if width <= FEW_CLASSES:
+        columns = (np.bincount(groups, mass[:, klass], count) for klass in range(width))
+        return np.stack([column.astype(np.float64) for column in columns], axis=1)
+    cells = (groups[:, None] * width + np.arange(width)).ravel()
+    sums = np.bincount(cells, weights=mass.ravel(), minlength=count * width)
+    return sums.astype(np.float64).reshape(count, width)
+
+
 def alike(columns: Sequence[IndexArray]) -> tuple[IndexArray, IndexArray]:
     """Return the first of each kind of row, (K,), and the kind of each, (n,), of rows in columns of whole numbers.
 

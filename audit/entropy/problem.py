@@ -22,7 +22,7 @@ from treewarden.audit.population.target import members
 from treewarden.audit.progress import Share
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.system.system import System, build_system, closed_form, leaf_knowledge
-from treewarden.ppdm_models.arrays import FloatArray, IndexArray, alike
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray, alike, grouped
 
 
 class EntropyProblem:
@@ -152,9 +152,7 @@ def _by_features(system: System) -> tuple[System, IndexArray]:
     counts = np.bincount(group, weights=people.counts).astype(np.float64)
     truth = people.truth
     if not isinstance(truth, Undetermined):
-        sums = np.zeros((len(first), truth.shape[1]))
-        np.add.at(sums, group, truth)
-        truth = sums
+        truth = grouped(group, truth, len(first))
     columns = {name: people.columns[name].take(first) for name in names}
     weight = None if people.weight is None else people.weight[first]
     fewer = Population(

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from treewarden.audit.facts.impurity_rows import grouped
 from treewarden.audit.facts.rows import Case, LeftOut, Linear, Origin, once, once_per_case
 from treewarden.audit.knowledge.levels import LeafLevel
 from treewarden.audit.population.table_counts import half_unit, has_sums, printed_half
 from treewarden.audit.reading import Undetermined
-from treewarden.ppdm_models.arrays import FloatArray, IndexArray
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray, grouped
 from treewarden.ppdm_models.errors import KnowledgeError
 from treewarden.ppdm_models.tree.tree import Band, Node, completed
 

@@ -8,11 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from treewarden.audit.facts.rows import Grouping, SplitFamily
-from treewarden.ppdm_models.arrays import FloatArray, IndexArray, ShortArray
+from treewarden.ppdm_models.arrays import FloatArray, grouped
 from treewarden.ppdm_models.tree.tree import Criterion
-
-FEW_CLASSES = 4
-"""Up to so many, classes are quicker summed one after the other."""
 
 # The first two functions are the whole of the arithmetic. ``masses`` (..., m) are records per class of a branch.
 
@@ -47,17 +44,6 @@ def by_child(family: SplitFamily, mass: FloatArray) -> FloatArray:
 def _inside(family: SplitFamily, mass: FloatArray) -> FloatArray:
     here = mass.take(family.profiles, axis=0)
     return here if family.weights is None else here * family.weights[:, None]
-
-
-def grouped(groups: IndexArray | ShortArray, mass: FloatArray, count: int) -> FloatArray:
-    """Return the sums of masses (K, m) by group, shape (count, m)."""
-    width = mass.shape[1]
-    if width <= FEW_CLASSES:
-        columns = (np.bincount(groups, mass[:, klass], count) for klass in range(width))
-        return np.stack([column.astype(np.float64) for column in columns], axis=1)
-    cells = (groups[:, None] * width + np.arange(width)).ravel()
-    sums = np.bincount(cells, weights=mass.ravel(), minlength=count * width)
-    return sums.astype(np.float64).reshape(count, width)
 
 
 def candidate_branches(family: SplitFamily, bins: FloatArray) -> FloatArray:

@@ -19,7 +19,7 @@ from treewarden.audit.engine.problem import (
 from treewarden.audit.inverters import Added, LeafSums
 from treewarden.audit.joint.known_facts import KnownRows
 from treewarden.audit.reading import Undetermined
-from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray, grouped
 
 # Sums over people who each add a different number: scaled and rounded to whole coefficients, and the ends of each
 # row moved apart by what that may do. Whatever fulfils the row as it was fulfils it still.
@@ -63,9 +63,7 @@ class PeopleCells:
 
     def summed(self, truth: FloatArray) -> IntArray:
         """Return the people of each cell and class, shape (C, m), from those of each profile."""
-        found = np.zeros((len(self.sizes), truth.shape[1]))
-        np.add.at(found, self.of, truth)
-        return np.rint(found).astype(np.int64)
+        return np.rint(grouped(self.of, truth, len(self.sizes))).astype(np.int64)
 
 
 def cells_of(

@@ -18,7 +18,7 @@ from treewarden.audit.joint.known_facts import KnownRows
 from treewarden.audit.population.forest import Forest, draw_bootstrap
 from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Undetermined
-from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray, grouped
 from treewarden.ppdm_models.tree.column import Column
 from treewarden.ppdm_models.tree.ensemble import Ensemble, EnsembleGrowth, Model, derived
 from treewarden.ppdm_models.tree.plain_splits import class_counts_of, is_inner
@@ -68,8 +68,7 @@ class Units:
         """Return the mean of what is said of each unit, (U, m), by profile, (P, m)."""
         if self.draws is None:
             return shares
-        total = np.zeros((self.profiles, shares.shape[1]))
-        np.add.at(total, self.profile, shares * self.people[:, None])
+        total = grouped(self.profile, shares * self.people[:, None], self.profiles)
         people = np.bincount(self.profile, self.people, self.profiles)
         return np.asarray(total / people[:, None])
 

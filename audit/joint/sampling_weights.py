@@ -20,7 +20,7 @@ from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.population import Population
 from treewarden.audit.population.table_counts import printed_half
 from treewarden.audit.reading import Undetermined
-from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray, grouped
 from treewarden.ppdm_models.tree.ensemble import Ensemble
 from treewarden.ppdm_models.tree.tree import Tree
 
@@ -159,8 +159,7 @@ class _WeighedLeaves:
         truth = self.population.weighed_truth
         if isinstance(truth, Undetermined):
             return half + slack, np.ones(counts.shape, dtype=bool)
-        held = np.zeros(counts.shape)
-        np.add.at(held, self.place, truth)
+        held = grouped(self.place, truth, len(counts))
         is_close = np.abs(held - counts) <= slack
         coarse = PRINTING_SHARE * np.broadcast_to(self.size[:, None], counts.shape)
         return np.where(is_close, slack, np.maximum(half, coarse)), is_close | (half >= coarse)

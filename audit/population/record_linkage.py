@@ -17,7 +17,7 @@ import numpy as np
 
 from treewarden.audit.population.population import Population, distinct
 from treewarden.audit.reading import Undetermined
-from treewarden.ppdm_models.arrays import IndexArray
+from treewarden.ppdm_models.arrays import IndexArray, grouped
 from treewarden.ppdm_models.errors import TableError, TreewardenError
 from treewarden.ppdm_models.tables.routing import NOWHERE
 from treewarden.ppdm_models.tables.table import Table
@@ -281,8 +281,7 @@ def merged(population: Population, known_columns: Sequence[str]) -> tuple[Popula
         first, of = distinct(told_apart)
     truth = population.truth
     if not isinstance(truth, Undetermined):
-        by_class = [np.bincount(of, column, len(first)) for column in truth.T]
-        truth = np.stack(by_class, axis=1).astype(np.float64)
+        truth = grouped(of, truth, len(first))
     people = replace(
         population,
         qi=tuple(known_columns),

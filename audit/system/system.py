@@ -10,7 +10,7 @@ import numpy as np
 
 from treewarden.audit import constraints
 from treewarden.audit.constraints import Constraint
-from treewarden.audit.facts.impurity_rows import excesses, grouped
+from treewarden.audit.facts.impurity_rows import excesses
 from treewarden.audit.facts.kinds import KINDS
 from treewarden.audit.facts.rows import (
     COUNT_TOLERANCE_RECORDS,
@@ -37,7 +37,7 @@ from treewarden.audit.knowledge.knowledge import (
 from treewarden.audit.progress import Clock, Share, counted_by
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models import gc_control
-from treewarden.ppdm_models.arrays import BoolArray, FloatArray
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, grouped
 from treewarden.ppdm_models.plugins import PluginIndex, discover
 
 Fact = Row | LeftOut | WholeRecords
