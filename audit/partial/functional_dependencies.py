@@ -16,6 +16,7 @@ from treewarden.audit.knowledge.levels import words_of
 from treewarden.audit.partial.partial_view import ImpliedValue, PartialView
 from treewarden.audit.partial.secret_values import ValueKinds
 from treewarden.audit.population.population import Population
+from treewarden.audit.population.record_linkage import merged
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
 
@@ -118,7 +119,7 @@ def with_implied_columns(
         for name in table.population.qi:
             if name in known or name in never:
                 continue
-            by = next((each for each in known if _implies_everywhere(table, each, name)), None)
+            by = next((each for each in known if implies_everywhere(table, each, name)), None)
             if by is not None:
                 known.append(name)
                 said.append(
@@ -129,30 +130,23 @@ def with_implied_columns(
     return known, said
 
 
-def guess_of(
-    closure: AttributeClosure, name: str, group_of_profile: IndexArray, size: int
-) -> ImpliedValue:
-    """Return a guess of profiles that are told apart by known columns alone: all parts of one are guessed alike."""
-    guess, first = closure.guesses[name], np.zeros(size, dtype=np.intp)
-    first[group_of_profile] = np.arange(len(group_of_profile))
-    return ImpliedValue(guess.column.take(first), guess.is_known[first])
-
-
 @dataclass(frozen=True, slots=True)
 class AdversaryKnowledge:
-    """What an adversary knows who is told some columns of a tree's people.
+    """What an adversary knows who is told some columns of the people of one tree or of several.
 
     ``closure`` are these columns with what they imply of others. ``people`` are the inference groups that they tell
     apart, and ``group_of_profile`` (P,) is the group of each profile of the table. ``hidden`` are the values that each
-    tested column can have that stays unknown. ``views`` are what the tests of the tree make of it: with what is implied
-    of hidden columns and, where that is anything, without it too.
+    tested column can have that stays unknown, ``guesses`` what is implied of them by group. ``views`` are what the
+    tests of a single tree make of it: with what is implied of hidden columns and, where that is anything, without it
+    too.
     """
 
     closure: AttributeClosure
     people: Population
     group_of_profile: IndexArray
     hidden: Mapping[str, ValueKinds]
-    views: tuple[PartialView, ...]
+    guesses: Mapping[str, ImpliedValue]
+    views: tuple[PartialView, ...] = ()
 
     @property
     def groups(self) -> int:
@@ -165,9 +159,33 @@ class AdversaryKnowledge:
         return (*self.closure.known, *self.closure.guesses)
 
 
-def implied_profiles(population: Population, name: str, value_of_profile: IndexArray) -> BoolArray:
+def tell_columns(
+    table: Codes,
+    columns: Collection[str],
+    not_told: Mapping[str, ValueKinds],
+    never: Collection[str] = (),
+) -> AdversaryKnowledge:
+    """Return what an adversary knows who is told some columns; of those ``never`` known nothing is implied.
+
+    ``not_told`` are the values of each other column that is tested. People who are told apart by known columns alone
+    are guessed alike.
+    """
+    closure = attribute_closure(table, columns, never)
+    people, group_of_profile = merged(table.population, closure.known)
+    hidden = {name: kinds for name, kinds in not_told.items() if name not in closure.known}
+    first = np.zeros(len(people.counts), dtype=np.intp)
+    first[group_of_profile] = np.arange(len(group_of_profile))
+    guesses = {
+        name: ImpliedValue(guess.column.take(first), guess.is_known[first])
+        for name, guess in closure.guesses.items()
+        if name in hidden
+    }
+    return AdversaryKnowledge(closure, people, group_of_profile, hidden, guesses)
+
+
+def implied_profiles(table: Codes, name: str, value_of_profile: IndexArray) -> BoolArray:
     """Return of which profiles, (P,), a column's value implies ``value_of_profile`` (P,), and not by chance."""
-    own, _, sure = _implied_by_column(Codes(population), name, value_of_profile)
+    own, _, sure = _implied_by_column(table, name, value_of_profile)
     return sure[own]
 
 
@@ -207,12 +225,8 @@ def _marks(column: Column) -> FloatArray | None:
     return found if np.isin(found, (0.0, 1.0)).all() else None
 
 
-def implies_everywhere(population: Population, name: str, hidden: str) -> bool:
+def implies_everywhere(table: Codes, name: str, hidden: str) -> bool:
     """Return whether a column says what another one is of everybody, and of nearly all by more than chance."""
-    return _implies_everywhere(Codes(population), name, hidden)
-
-
-def _implies_everywhere(table: Codes, name: str, hidden: str) -> bool:
     own, has_one, sure = table.implied(name, hidden)
     people = table.population.counts
     return bool(has_one[own].all()) and float(people[sure[own]].sum()) >= NEARLY_ALL * people.sum()

@@ -46,6 +46,11 @@ class Secret:
     ends: FloatArray
     numbers: FloatArray
 
+    @property
+    def cuts(self) -> FloatArray:
+        """The numbers at which one value ends and the next begins: the ends of bins, or half way between numbers."""
+        return self.ends if len(self.ends) else self.numbers[:-1] / 2 + self.numbers[1:] / 2
+
     def places(self, column: Column) -> IndexArray:
         """Return the place among the values of each entry of a column; a number between two values is the nearest."""
         lacks = column.missing
@@ -53,11 +58,8 @@ class Secret:
             index = {name: place for place, name in enumerate(self.values)}
             codes = np.array([index[name] for name in column.categories], dtype=np.intp)
             found = codes[np.maximum(column.codes, 0)] if len(codes) else np.zeros(len(column), int)
-        elif len(self.ends):
-            found = np.digitize(column.numbers, self.ends)
         else:
-            between = self.numbers[:-1] / 2 + self.numbers[1:] / 2
-            found = np.digitize(column.numbers, between)
+            found = np.digitize(column.numbers, self.cuts)
         found = np.where(lacks, len(self.values) - 1, found)
         return np.asarray(found, dtype=np.intp)
 
@@ -187,6 +189,29 @@ def value_kinds_of(
     share = np.bincount(of, counts, len(values)).astype(np.float64)
     refused = invalid.get(feature.name, np.zeros(len(values), dtype=bool))
     return ValueKinds(values, columns[feature.name], refused, share, of)
+
+
+def hidden_values(
+    trees: Sequence[Tree], population: Population, columns: Collection[str]
+) -> dict[str, ValueKinds]:
+    """Return what values each column can have that some tree tests and that is not known, by its name."""
+    tests = column_tests(trees)
+    features: dict[str, Feature] = {}
+    for tree in trees:
+        for feature in tree.used_features():
+            if feature.name not in columns:
+                features.setdefault(feature.name, feature)
+    return {
+        name: value_kinds_of(tests[name], feature, population.columns[name], population.counts)
+        for name, feature in features.items()
+    }
+
+
+def secret_kinds(trees: Sequence[Tree], population: Population, secret: Secret) -> ValueKinds:
+    """Return the values that a secret column can have as tests see them, told apart as the secret's are."""
+    features = (each for tree in trees for each in tree.features if each.name == secret.name)
+    column, tests = population.columns[secret.name], column_tests(trees)[secret.name]
+    return value_kinds_of(tests, next(features), column, population.counts, secret.cuts.tolist())
 
 
 def distinguished_values(

@@ -30,8 +30,7 @@ from treewarden.audit.options import DEFAULT, AuditOptions
 from treewarden.audit.partial.functional_dependencies import (
     AdversaryKnowledge,
     Codes,
-    attribute_closure,
-    guess_of,
+    tell_columns,
 )
 from treewarden.audit.partial.partial_view import TreeBranches, branches, partial_view
 from treewarden.audit.partial.secret_values import (
@@ -40,15 +39,15 @@ from treewarden.audit.partial.secret_values import (
     ValueKinds,
     column_tests,
     distinguished_values,
-    value_kinds_of,
+    hidden_values,
+    secret_kinds,
 )
 from treewarden.audit.population.population import Population
-from treewarden.audit.population.record_linkage import merged
 from treewarden.audit.population.target import members
 from treewarden.audit.progress import Clock
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.system.system import System, build_system
-from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray, grouped
 from treewarden.ppdm_models.tree.column import CategoricalColumn
 from treewarden.ppdm_models.tree.tree import Tree, count_of
 
@@ -130,8 +129,7 @@ def leaf_table(tree: Tree, population: Population, knowledge: Knowledge) -> Leaf
     sizes = np.bincount(of, population.counts, len(nodes)).astype(np.float64)
     truth = population.truth
     if not isinstance(truth, Undetermined):
-        by_class = [np.bincount(of, column, len(nodes)) for column in truth.T]
-        truth = np.stack(by_class, axis=1).astype(np.float64)
+        truth = grouped(of, truth, len(nodes))
     names = tuple(tree.nodes[node].name for node in nodes.tolist())
     people = replace(
         population,
@@ -216,41 +214,21 @@ class TreeContext:
 
     def hidden_from(self, columns: Collection[str]) -> dict[str, ValueKinds]:
         """Return what values each column can have that the tree tests and that is not known, by its name."""
-        tested = [each for each in self.tree.features if each.name in self.tests]
-        tested = [each for each in tested if each.name not in columns]
-        for feature in tested:
-            name, people = feature.name, self.population
-            if name not in self._domains:
-                about = self.tests[name], feature, people.columns[name], people.counts
-                self._domains[name] = value_kinds_of(*about)
-        return {feature.name: self._domains[feature.name] for feature in tested}
+        known = {*columns, *self._domains}
+        self._domains.update(hidden_values([self.tree], self.population, known))
+        tested = [feature.name for feature in self.tree.used_features()]
+        return {name: self._domains[name] for name in tested if name not in columns}
 
     def adversary_knowledge(
         self, columns: Collection[str], secret: Secret | None = None
     ) -> AdversaryKnowledge:
         """Return what an adversary knows who is told some columns; of a ``secret`` nothing is taken to be implied."""
-        never = () if secret is None else (secret.name,)
-        closure = attribute_closure(self.table, columns, never)
-        people, group_of_profile = merged(self.population, closure.known)
-        not_told = self.hidden_from(columns)
+        never, not_told = () if secret is None else (secret.name,), self.hidden_from(columns)
         if secret is not None and secret.name in not_told:
-            not_told[secret.name] = self._secret_values(secret)
-        hidden = {name: kinds for name, kinds in not_told.items() if name not in closure.known}
-        size = len(people.counts)
-        guesses = {
-            name: guess_of(closure, name, group_of_profile, size)
-            for name in closure.guesses
-            if name in hidden
-        }
-        view = partial_view(self.branches, people.columns, hidden, guesses, size)
-        views = (view, view.hiding(not_told)) if closure.said else (view,)
-        return AdversaryKnowledge(closure, people, group_of_profile, hidden, views)
-
-    def _secret_values(self, secret: Secret) -> ValueKinds:
-        """Return the values that a secret column can have as the tests see them, told apart as the secret's are."""
-        feature = next(each for each in self.tree.features if each.name == secret.name)
-        column = self.population.columns[secret.name]
-        between = secret.numbers[:-1] / 2 + secret.numbers[1:] / 2
-        cuts = (*secret.ends.tolist(), *between.tolist())
-        tests = self.tests.get(secret.name, ())
-        return value_kinds_of(tests, feature, column, self.population.counts, cuts)
+            not_told[secret.name] = secret_kinds([self.tree], self.population, secret)
+        told = tell_columns(self.table, columns, not_told, never)
+        view = partial_view(
+            self.branches, told.people.columns, told.hidden, told.guesses, told.groups
+        )
+        views = (view, view.hiding(not_told)) if told.closure.said else (view,)
+        return replace(told, views=views)

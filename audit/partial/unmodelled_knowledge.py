@@ -35,7 +35,7 @@ from treewarden.audit.partial.tree_context import LeafTable, TreeContext
 from treewarden.audit.population.population import Population
 from treewarden.audit.population.target import members
 from treewarden.audit.reading import Undetermined
-from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, grouped
 from treewarden.ppdm_models.tree.column import Column, NumericColumn
 from treewarden.ppdm_models.tree.nodes import Criterion
 from treewarden.ppdm_models.tree.tool import Tool
@@ -349,11 +349,7 @@ def _true_counts(
     truth = case.population.truth
     if isinstance(truth, Undetermined):
         return None
-    counts = [
-        np.bincount(value_of_profile[inside], column, values).astype(np.float64)
-        for column in truth[inside].T
-    ]
-    return np.stack(counts, axis=1)
+    return grouped(value_of_profile[inside], truth[inside], values)
 
 
 def _left_by_chosen(case: Case, children: tuple[int, ...]) -> float | None:

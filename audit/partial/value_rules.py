@@ -27,7 +27,7 @@ from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
-from treewarden.ppdm_models.tree.tree import Tree
+from treewarden.ppdm_models.tree.ensemble import Model
 
 
 def indicators_of_secret(table: Codes, secret: Secret, columns: Collection[str]) -> list[str]:
@@ -49,7 +49,7 @@ def implying_profiles(table: Codes, secret: Secret, name: str) -> BoolArray:
     found = np.zeros(len(population.counts), dtype=bool)
     of = secret.places(population.columns[secret.name])
     for each in sorted(_and_what_it_gives(table, secret, name)):
-        found |= implied_profiles(population, each, of)
+        found |= implied_profiles(table, each, of)
     return found
 
 
@@ -142,7 +142,7 @@ def imply_values(
         people |= each
     of_hidden = {
         name: _of_values(
-            knowledge.hidden[name], implied_profiles(population, name, secret.of), secret.of
+            knowledge.hidden[name], implied_profiles(table, name, secret.of), secret.of
         )
         for name in told
         if name in knowledge.hidden
@@ -163,22 +163,20 @@ def imply_values(
     return ImpliedValues(of_profile, of_hidden, of_class, by, float(number[people].sum()))
 
 
-def excluding_columns(
-    population: Population, secret: Secret, columns: Collection[str]
-) -> list[str]:
+def excluding_columns(table: Codes, secret: Secret, columns: Collection[str]) -> list[str]:
     """Return which of these columns exclude some values of a secret of people whom they do not say it of.
 
     Who is known for no clerk by a column of yes and no may be anything else; some values of the secret say the column.
     """
-    found = []
+    found, population = [], table.population
     as_column = CategoricalColumn(secret.of, secret.values)
-    people = replace(population, columns={**population.columns, SECRET: as_column})
+    by_secret = Codes(replace(population, columns={**population.columns, SECRET: as_column}))
     for name in columns:
         if name == secret.name:
             continue
-        codes = np.unique(population.columns[name].keys, return_inverse=True)[1].reshape(-1)
-        is_said = implied_profiles(people, SECRET, codes)
-        rest = codes[~implied_profiles(population, name, secret.of)]
+        codes = table.codes_of(name)
+        is_said = implied_profiles(by_secret, SECRET, codes)
+        rest = codes[~implied_profiles(table, name, secret.of)]
         if any((rest != code).any() for code in np.unique(codes[is_said])):
             found.append(name)
     return found
@@ -254,10 +252,10 @@ def imply_classes(
     ``tested`` are the columns that the tree tests. ``values`` say of which profiles the value of a hidden column is
     known, (P,).
     """
-    people, profile, klass = _by_class(population)
+    table, profile, klass = _by_class(population)
     told, by = np.zeros(len(profile), dtype=bool), []
     for name in dict.fromkeys((*columns, *values)):
-        own = _implied_class(people, name, klass, is_tested=name in tested)
+        own = _implied_class(table, name, is_tested=name in tested)
         if name not in columns:
             own &= values[name][profile]
         if own.any():
@@ -267,35 +265,29 @@ def imply_classes(
         return None
     of = np.full(len(population.counts), OPEN, dtype=np.intp)
     of[profile[told]] = klass[told]
-    return ImpliedClasses(of, tuple(by), float(people.counts[told].sum()))
+    return ImpliedClasses(of, tuple(by), float(table.population.counts[told].sum()))
 
 
-def target_of(tree: Tree, population: Population) -> str:
-    """Return what the tree predicts, in words."""
-    return population.sensitive or tree.target or "the target"
+def target_of(model: Model, population: Population) -> str:
+    """Return what a model predicts, in words."""
+    return population.sensitive or model.target or "the target"
 
 
 def outcome_columns(
     tested: Collection[str], population: Population, columns: Collection[str]
 ) -> list[str]:
     """Return which of these columns say what the target of some people is."""
-    people, _, klass = _by_class(population)
-    return [
-        name
-        for name in columns
-        if _implied_class(people, name, klass, is_tested=name in tested).any()
-    ]
+    table, _, _ = _by_class(population)
+    return [name for name in columns if _implied_class(table, name, is_tested=name in tested).any()]
 
 
-def _implied_class(
-    people: Population, name: str, klass: IndexArray, *, is_tested: bool
-) -> BoolArray:
-    if is_tested and not implies_everywhere(people, name, TARGET):
-        return np.zeros(len(klass), dtype=bool)
-    return implied_profiles(people, name, klass)
+def _implied_class(table: Codes, name: str, *, is_tested: bool) -> BoolArray:
+    own, _, sure = table.implied(name, TARGET)
+    is_code = not is_tested or implies_everywhere(table, name, TARGET)
+    return sure[own] if is_code else np.zeros(len(own), dtype=bool)
 
 
-def _by_class(population: Population) -> tuple[Population, IndexArray, IndexArray]:
+def _by_class(population: Population) -> tuple[Codes, IndexArray, IndexArray]:
     """Return the people told apart by their class too, and the profile and class of each row; nobody without truth."""
     truth = population.truth
     if isinstance(truth, Undetermined):
@@ -305,4 +297,4 @@ def _by_class(population: Population) -> tuple[Population, IndexArray, IndexArra
     columns = {name: column.take(profile) for name, column in population.columns.items()}
     columns[TARGET] = CategoricalColumn(klass, names)
     people = replace(population, columns=columns, counts=truth[profile, klass])
-    return people, profile, klass
+    return Codes(people), profile, klass

@@ -245,7 +245,7 @@ class AttributeSplits:
         return ComparedSplits(excess, branches, chosen)
 
     def weighed(self, tables: NumberArray) -> NumberArray:
-        """Return tables (..., S, m) of people as the learner summed them."""
+        """Return tables (K, S, m) of people as the learner summed them."""
         return tables if self.weights is None else np.asarray(tables * self.weights[:, None])
 
     def _after(self, branches: NumberArray) -> FloatArray:
@@ -395,7 +395,7 @@ class AttributeSplits:
         from treewarden.audit.consistent_tables.facts.exact import is_beaten  # as above
 
         side = self.side(candidate)
-        table = self.weighed(table)
+        table = table if self.weights is None else table * self.weights[:, None]
         return is_beaten(
             self.criterion,
             _totals(table, self.chosen.of.astype(np.intp)),

@@ -29,7 +29,7 @@ from treewarden.audit.partial.fitting.flows import FULL, AdversaryBudget
 from treewarden.audit.partial.functional_dependencies import AdversaryKnowledge, Codes
 from treewarden.audit.partial.partial_view import ReachablePath
 from treewarden.audit.partial.reachability import CompatibleValues, Proofs, bound_tables, values_of
-from treewarden.audit.partial.secret_values import Secret, ValueKinds
+from treewarden.audit.partial.secret_values import Secret
 from treewarden.audit.partial.target_inference import (
     TargetInference,
     keep_common_tables,
@@ -126,12 +126,17 @@ class UnsizedAttribute:
         of_node[leaves.nodes] = of_leaves.values[:, classes]
         is_held = np.zeros(len(of_node))
         is_held[leaves.nodes] = 1.0
-        size = len(secret.values)
-        inside = _Inside(secret, view.hidden.get(secret.name), estimator.population)
+        size, domain = len(secret.values), view.hidden.get(secret.name)
 
         def weigh_path(place: ReachablePath) -> tuple[float, FloatArray]:
-            rows = inside.value_shares(place)
-            return is_held[place.node], np.outer(of_node[place.node], rows).ravel()
+            # 1, how common each value is among those left, which is decided, and which are left, (1 + 3 B,).
+            mask = place.masks.get(secret.name)
+            kinds = {b"" if mask is None else mask.tobytes(): 0}
+            allowed, inside = values_of(kinds, secret, domain, estimator.population)
+            left = allowed[0].astype(np.float64)
+            decided = left if left.sum() == 1 else np.zeros_like(left)
+            row = np.concatenate([[1.0], inside[0], decided, left])
+            return is_held[place.node], np.outer(of_node[place.node], row).ravel()
 
         width = 1 + 3 * size
         found = average_over_paths(view, weigh_path, len(classes) * width)
@@ -143,24 +148,6 @@ class UnsizedAttribute:
             for start in range(1, width, size)
         )
         return between(values, low, high if estimator.is_compared else values, sized)
-
-
-@dataclass(frozen=True, slots=True)
-class _Inside:
-    """What a way to a leaf leaves of the secret."""
-
-    secret: Secret
-    domain: ValueKinds | None
-    population: Population
-
-    def value_shares(self, place: ReachablePath) -> FloatArray:
-        """Return 1, how common each value is among those left, which is decided, and which are left, (1 + 3 B,)."""
-        mask = place.masks.get(self.secret.name)
-        key = {b"" if mask is None else mask.tobytes(): 0}
-        allowed, inside = values_of(key, self.secret, self.domain, self.population)
-        left = allowed[0].astype(np.float64)
-        decided = left if left.sum() == 1 else np.zeros_like(left)
-        return np.concatenate([[1.0], inside[0], decided, left])
 
 
 def _value_frequencies(prior: FloatArray, is_left: BoolArray) -> FloatArray:
@@ -354,7 +341,7 @@ def _doubts(
         doubts = (*doubts, classes.outcome.words(OUTCOME_NOT_USED, target))
     doubts += _indicator_doubt(context.table, secret, (*closure.known, *knowledge.hidden))
     columns = dict.fromkeys((*closure.known, *closure.values, *knowledge.hidden))
-    excluded = excluding_columns(population, secret, columns)
+    excluded = excluding_columns(context.table, secret, columns)
     if excluded:
         doubts = (*doubts, EXCLUDING.format(words_of(excluded), secret.name))
     if not context.are_sizes_published and context.knowledge.split.is_criterion:

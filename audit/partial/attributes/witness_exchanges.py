@@ -11,12 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from treewarden.audit.partial.secret_values import (
-    Secret,
-    column_tests,
-    distinguished_values,
-    value_kinds_of,
-)
+from treewarden.audit.partial.secret_values import Secret, distinguished_values, secret_kinds
 from treewarden.audit.population.population import Population
 from treewarden.ppdm_models.arrays import BoolArray, IndexArray
 from treewarden.ppdm_models.tables.routing import Router
@@ -89,15 +84,7 @@ class _StopsByValue:
     ) -> _StopsByValue | None:
         """Return them; None where that is too much work."""
         name, size = secret.name, len(population.counts)
-        feature = next(each for tree in trees for each in tree.features if each.name == name)
-        between = secret.numbers[:-1] / 2 + secret.numbers[1:] / 2
-        domain = value_kinds_of(
-            column_tests(trees).get(name, ()),
-            feature,
-            population.columns[name],
-            population.counts,
-            (*secret.ends.tolist(), *between.tolist()),
-        )
+        domain = secret_kinds(trees, population, secret)
         apart = distinguished_values(trees, {name: domain.values}).get(
             name, np.zeros(len(domain), np.intp)
         )

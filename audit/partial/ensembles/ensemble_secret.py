@@ -23,7 +23,7 @@ from treewarden.audit.partial.ensembles.ensemble_view import (
     exchange_tables,
 )
 from treewarden.audit.partial.ensembles.release_inference import ReleasesView
-from treewarden.audit.partial.functional_dependencies import AdversaryKnowledge, Codes
+from treewarden.audit.partial.functional_dependencies import Codes
 from treewarden.audit.partial.reachability import Proofs, bound_tables, proofs
 from treewarden.audit.partial.secret_values import Secret, distinguished_values
 from treewarden.audit.partial.target_inference import TargetInference
@@ -33,6 +33,7 @@ from treewarden.audit.partial.value_rules import (
     excluding_columns,
     imply_values,
     indicators_of_secret,
+    target_of,
 )
 from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.population import Population
@@ -108,18 +109,17 @@ def value_doubts(
     view: EnsembleView, secret: Secret, units: TargetUnits | None, *, knows_target: bool
 ) -> tuple[str, ...]:
     """Return why more may be known: other columns, or what is predicted, say or exclude values of the secret."""
-    population, closure = view.population, view.closure
+    population, closure = view.population, view.told.closure
     table = Codes(population, distinguished_values(view.forest.trees, population.columns))
-    known = AdversaryKnowledge(closure, view.people, view.group_of_profile, view.hidden, ())
-    names = tuple(dict.fromkeys((*closure.known, *closure.values, *view.hidden)))
+    names = tuple(dict.fromkeys((*closure.known, *closure.values, *view.told.hidden)))
     by_value: list[FloatArray] = []
     if knows_target and units is not None:
         size = len(population.counts)
         for value in np.unique(units.value).tolist():
             own = np.where(units.value == value, units.people, 0.0)
             by_value.append(np.bincount(units.profile, own, size).astype(np.float64))
-    target = population.sensitive or view.forest.model.target or "the target"
-    implied = imply_values(table, secret, known, by_value, target)
+    target = target_of(view.forest.model, population)
+    implied = imply_values(table, secret, view.told, by_value, target)
     found = []
     if implied is not None:
         found.append(
@@ -127,7 +127,7 @@ def value_doubts(
         )
     parts = indicators_of_secret(table, secret, names)
     found += [ONE_ATTRIBUTE.format(words_of(parts), secret.name)] if parts else []
-    excluded = excluding_columns(population, secret, names)
+    excluded = excluding_columns(table, secret, names)
     found += [EXCLUDING.format(words_of(excluded), secret.name)] if excluded else []
     return tuple(found)
 
@@ -277,7 +277,7 @@ def _secret_rows(
     qi = people.qi
     if knows_target:
         last = view.views[-1]
-        target = last.population.sensitive or last.forest.model.target or "the target"
+        target = target_of(last.forest.model, last.population)
         columns[target] = units.column.take(keys // groups)
         qi = (*qi, target)
     people = replace(

@@ -23,7 +23,6 @@ from treewarden.audit.partial.ensembles.ensemble_view import (
     EnsembleView,
     ExchangeUnits,
     exchange_tables,
-    hidden_values,
 )
 from treewarden.audit.partial.ensembles.hidden_places import HiddenPlaces, hidden_places
 from treewarden.audit.partial.ensembles.release_inference import (
@@ -43,6 +42,7 @@ from treewarden.audit.partial.reachability import (
     proofs,
     ranges,
 )
+from treewarden.audit.partial.secret_values import hidden_values
 from treewarden.audit.partial.target_inference import TargetInference
 from treewarden.audit.partial.unmodelled_knowledge import (
     FACTS_NOT_USED,
@@ -50,7 +50,7 @@ from treewarden.audit.partial.unmodelled_knowledge import (
     NOT_WHOLE,
     WITH_AND_WITHOUT,
 )
-from treewarden.audit.partial.value_rules import NOT_USED, OPEN
+from treewarden.audit.partial.value_rules import NOT_USED, OPEN, target_of
 from treewarden.audit.population.population import Population
 from treewarden.audit.progress import Clock
 from treewarden.audit.reading import Undetermined
@@ -131,19 +131,19 @@ def _infer_from_one(
     joint = _JointPlaces(model, options, is_whole=not doubts and not is_said)
     worlds = _worlds(model, proved, exchanges, joint, until)
     worlds = replace(worlds, left=(*doubts, *worlds.left), not_decided=(*doubts, *worlds.left))
-    closure, population, trees = model.closure, model.population, model.forest.trees
+    closure, population, trees = model.told.closure, model.population, model.forest.trees
     reasons, outcome = [*doubts], view.outcomes[0]
     if outcome is not None:
-        target = population.sensitive or model.forest.model.target or "the target"
-        reasons.append(outcome.words(NOT_USED, target))
+        reasons.append(outcome.words(NOT_USED, target_of(model.forest.model, population)))
     posterior = joint.posterior()
     if reasons:
         posterior = Undetermined(NO_ESTIMATE.format("; ".join(reasons)))
     elif closure.said:
-        unaided = replace(model, hidden=hidden_values(trees, population, model.columns), guesses={})
+        not_told = hidden_values(trees, population, model.columns)
+        unaided = replace(model, told=replace(model.told, hidden=not_told, guesses={}))
         posterior = span_estimates(posterior, _JointPlaces(unaided, options).posterior())
     return TargetInference(
-        model.people,
+        model.told.people,
         posterior,
         worlds,
         doubts,
@@ -178,7 +178,7 @@ def _prior(view: EnsembleView, options: AuditOptions) -> Posterior | Undetermine
     if view.facts is None:
         return None
     return prior_of_facts(
-        view.facts, view.people, len(view.forest.model.classes), budget_of(options)
+        view.facts, view.told.people, len(view.forest.model.classes), budget_of(options)
     )
 
 
@@ -232,9 +232,7 @@ class _JointPlaces:
     @property
     def lump_of_group(self) -> IndexArray:
         """The lump of each group, (G,)."""
-        lump_of_group = np.zeros(len(self.view.people.counts), dtype=np.intp)
-        lump_of_group[self.view.group_of_profile] = self.view.lumps.of
-        return lump_of_group
+        return self.view.by_group(self.view.lumps.of)
 
     @property
     def gap(self) -> float:
@@ -255,7 +253,7 @@ class _JointPlaces:
         """Return how many people of each group have each class at most, (G, m); None where that is not worked out."""
         if self.places is None or self.bounds is None or self.bounds.problem:
             return None
-        counts = np.rint(self.view.people.counts).astype(np.int64)[:, None]
+        counts = np.rint(self.view.told.people.counts).astype(np.int64)[:, None]
         high = self._by_class(self.bounds.high)[self.lump_of_group]
         return np.minimum(counts, np.rint(high).astype(np.int64))
 
@@ -288,10 +286,10 @@ def _worlds(
     until: Clock,
 ) -> ConsistentTables:
     """Return what is proved and shown of each group; the engine looks for tables only where the rest leaves it open."""
-    worlds = _joined_tables(view.people, proved, exchanges, joint)
+    worlds = _joined_tables(view.told.people, proved, exchanges, joint)
     if worlds.is_open and joint.places is not None:
         joint.search(until)
-        worlds = _joined_tables(view.people, proved, exchanges, joint)
+        worlds = _joined_tables(view.told.people, proved, exchanges, joint)
     not_joined = (NOT_JOINT,) if joint.bounds is None else joint.bounds.left
     return worlds.leaving((*proved.left, *not_joined))
 

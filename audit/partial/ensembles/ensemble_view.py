@@ -14,7 +14,7 @@ columns stay true where those whom they are about keep their value.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -34,29 +34,25 @@ from treewarden.audit.joint.sampling_weights import (
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.partial.fitting.flows import Network, network
 from treewarden.audit.partial.functional_dependencies import (
-    AttributeClosure,
+    AdversaryKnowledge,
     Codes,
-    attribute_closure,
-    guess_of,
+    tell_columns,
 )
-from treewarden.audit.partial.partial_view import ImpliedValue, branches, partial_view
+from treewarden.audit.partial.partial_view import branches, partial_view
 from treewarden.audit.partial.reachability import reach
 from treewarden.audit.partial.secret_values import (
-    ValueKinds,
-    column_tests,
     distinguished_values,
-    value_kinds_of,
+    hidden_values,
 )
 from treewarden.audit.partial.tree_context import are_sizes_published
 from treewarden.audit.partial.unmodelled_knowledge import FACTS_NOT_USED, SPLITS_NOT_USED
 from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.population import Population
-from treewarden.audit.population.record_linkage import merged
 from treewarden.audit.reading import Undetermined
-from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, alike, grouped
 from treewarden.ppdm_models.tree.ensemble import Ensemble
 from treewarden.ppdm_models.tree.tool import Tool
-from treewarden.ppdm_models.tree.tree import Feature, Missing, Task, Tree
+from treewarden.ppdm_models.tree.tree import Missing, Task, Tree
 
 MIXED = (
     "some tests use a hidden and a known column at once, so possible leaves are not "
@@ -98,6 +94,12 @@ class TreeStops:
         """The same as ``can``, dense; None where that is large."""
         return self.can.toarray() > 0 if np.prod(self.can.shape) <= MOST_DENSE else None
 
+    def network(self, counts: FloatArray) -> Network:
+        """Return who can be where in the tree, given how many people each profile has, (P,)."""
+        there = self.lump_of_profile, self.leaf_of_profile
+        world = sparse.coo_array((counts, there), shape=self.can.shape).tocsr()
+        return network(self.can, world)
+
     def allows(self, lumps: IndexArray, leaves: IndexArray) -> BoolArray:
         """Return whether people of each lump can stop at the leaf beside it, (N,)."""
         if self.lump_at_leaf is not None:
@@ -109,20 +111,15 @@ class TreeStops:
 class EnsembleView:
     """What an adversary who knows some columns of a model's people sees of its trees.
 
-    ``people`` are the inference groups, ``group_of_profile`` (P,) that of each profile of ``population``. ``hidden``
-    are the values that each tested column can have that stays unknown, ``guesses`` what is implied of them by group.
-    ``columns`` are those that the adversary was told, ``knowledge`` what is known from elsewhere.
+    ``columns`` are those of ``population`` that the adversary was told, ``told`` what follows from them, and
+    ``knowledge`` what is known from elsewhere.
     """
 
     forest: Forest
     population: Population
     knowledge: Knowledge
     columns: tuple[str, ...]
-    closure: AttributeClosure
-    people: Population
-    group_of_profile: IndexArray
-    hidden: Mapping[str, ValueKinds]
-    guesses: Mapping[str, ImpliedValue]
+    told: AdversaryKnowledge
 
     @cached_property
     def stops(self) -> tuple[TreeStops, ...]:
@@ -150,7 +147,13 @@ class EnsembleView:
         classes = self.forest.model.classes
         if not (self.knowledge.facts and self.are_facts_told and classes):
             return None
-        return known_rows(self.knowledge, classes, self.people)
+        return known_rows(self.knowledge, classes, self.told.people)
+
+    def by_group(self, of_profile: IndexArray) -> IndexArray:
+        """Return the number of each group, (G,), given that of each profile, (P,): all of a group have the same."""
+        found = np.zeros(self.told.groups, dtype=np.intp)
+        found[self.told.group_of_profile] = of_profile
+        return found
 
     @cached_property
     def exchanging(self) -> tuple[TreeStops, ...]:
@@ -174,18 +177,18 @@ class EnsembleView:
         Those whom facts tell apart are apart.
         """
         lump_of_profile = np.stack([stops.lump_of_profile for stops in self.stops])
-        parts = self.group_of_profile.copy() if self.place_doubt else None
+        parts = self.told.group_of_profile.copy() if self.place_doubt else None
         if self.weights is not None:
             parts = parted(parts, self.weights.units)
         if self.facts is not None:
-            parts = parted(parts, self.facts.parts()[self.group_of_profile])
+            parts = parted(parts, self.facts.parts()[self.told.group_of_profile])
         return cells_of(lump_of_profile, self.population.counts, parts=parts)
 
     @cached_property
     def place_doubt(self) -> str:
         """Why where people can be in all trees at once is not what each tree says of it; "" where it is."""
         tests = [branches(tree) for tree in self.forest.trees]
-        if any(each.are_mixed(self.hidden) for each in tests):
+        if any(each.are_mixed(self.told.hidden) for each in tests):
             return MIXED
         tested = {feature.name for tree in self.forest.trees for feature in tree.used_features()}
         lacks = any(self.population.columns[name].missing.any() for name in tested)
@@ -195,10 +198,10 @@ class EnsembleView:
     def _stops_in(self, place: int) -> TreeStops:
         tree, stop_of_profile = self.forest.trees[place], self.forest.stops[place]
         features = {feature.name for feature in tree.used_features()}
-        hidden = {name: kinds for name, kinds in self.hidden.items() if name in features}
-        guesses = {name: guess for name, guess in self.guesses.items() if name in features}
-        size = len(self.people.counts)
-        view = partial_view(branches(tree), self.people.columns, hidden, guesses, size)
+        hidden = {name: kinds for name, kinds in self.told.hidden.items() if name in features}
+        guesses = {name: guess for name, guess in self.told.guesses.items() if name in features}
+        told = self.told
+        view = partial_view(branches(tree), told.people.columns, hidden, guesses, told.groups)
         reachability = reach(view)
         nodes, leaf_of_profile = np.unique(stop_of_profile, return_inverse=True)
         weighed = None
@@ -208,7 +211,7 @@ class EnsembleView:
             if not isinstance(ends, Undetermined) and (ends.low <= ends.high).all():
                 weighed = None if (nodes < 0).any() else ends
         return TreeStops(
-            lump_of_profile=reachability.lump_of[self.group_of_profile],
+            lump_of_profile=reachability.lump_of[self.told.group_of_profile],
             leaf_of_profile=leaf_of_profile.reshape(-1),
             can=reachability.over(nodes),
             counts=published_counts(self.forest, self.population, tree, stop_of_profile),
@@ -225,42 +228,9 @@ def ensemble_view(
 ) -> EnsembleView:
     """Return what an adversary who knows these columns sees; of those ``never`` known nothing is implied."""
     table = Codes(population, distinguished_values(forest.trees, population.columns))
-    closure = attribute_closure(table, columns, never)
-    people, group_of_profile = merged(population, closure.known)
-    hidden = hidden_values(forest.trees, population, closure.known)
-    size = len(people.counts)
-    guesses = {
-        name: guess_of(closure, name, group_of_profile, size)
-        for name in closure.guesses
-        if name in hidden
-    }
-    return EnsembleView(
-        forest=forest,
-        population=population,
-        knowledge=knowledge,
-        columns=tuple(columns),
-        closure=closure,
-        people=people,
-        group_of_profile=group_of_profile,
-        hidden=hidden,
-        guesses=guesses,
-    )
-
-
-def hidden_values(
-    trees: Sequence[Tree], population: Population, columns: Collection[str]
-) -> dict[str, ValueKinds]:
-    """Return what values each column can have that some tree tests and that is not known, by its name."""
-    tests = column_tests(trees)
-    features: dict[str, Feature] = {}
-    for tree in trees:
-        for feature in tree.used_features():
-            if feature.name not in columns:
-                features.setdefault(feature.name, feature)
-    return {
-        name: value_kinds_of(tests[name], feature, population.columns[name], population.counts)
-        for name, feature in features.items()
-    }
+    not_told = hidden_values(forest.trees, population, columns)
+    told = tell_columns(table, columns, not_told, never)
+    return EnsembleView(forest, population, knowledge, tuple(columns), told)
 
 
 def published_counts(
@@ -281,8 +251,7 @@ def published_counts(
     counts = counts_at(tree, nodes, forest.model.classes)
     if isinstance(counts, Undetermined):
         return None
-    held = np.zeros(counts.shape)
-    np.add.at(held, leaf_of_profile.reshape(-1), truth)
+    held = grouped(leaf_of_profile, truth, len(nodes))
     return held if np.array_equal(held, counts) else None
 
 
@@ -341,23 +310,22 @@ class ExchangeUnits:
 class ExchangeTables:
     """All tables that exchanges lead to: ``net`` spreads rows of people over columns, each a place with a value.
 
-    ``row_of_unit`` (U,) is the row of each unit of people, ``column_of_unit`` (U,) its column, ``value_of_column`` (V,)
-    the value there, and ``unit_of_column`` (V,) a unit that is there.
+    ``row_of_unit`` (U,) is the row of each unit of people, ``column_of_unit`` (U,) its column, and ``value_of_column``
+    (V,) the value there.
     """
 
     net: Network
     row_of_unit: IndexArray
     column_of_unit: IndexArray
     value_of_column: IndexArray
-    unit_of_column: IndexArray
 
 
 def exchange_tables(stops: Sequence[TreeStops], units: ExchangeUnits) -> ExchangeTables:
     """Return all tables that exchanges of hidden values lead to from the true one."""
     lumps = np.stack([tree.lump_of_profile for tree in stops])[:, units.profile]
     leaves = np.stack([tree.leaf_of_profile for tree in stops])[:, units.profile]
-    row_of_unit, row_unit = _numbered(lumps, units.own_value)
-    column_of_unit, column_unit = _numbered(leaves, units.value)
+    row_unit, row_of_unit = alike([units.own_value, *lumps])
+    column_unit, column_of_unit = alike([units.value, *leaves])
     rows, columns = _pairs(stops, units, row_unit, column_unit)
     shape = len(row_unit), len(column_unit)
     ones = np.ones(len(units.people))
@@ -371,18 +339,7 @@ def exchange_tables(stops: Sequence[TreeStops], units: ExchangeUnits) -> Exchang
         row_of_unit=row_of_unit,
         column_of_unit=column_of_unit,
         value_of_column=units.value[column_unit],
-        unit_of_column=column_unit,
     )
-
-
-def _numbered(keys: IndexArray, last: IndexArray) -> tuple[IndexArray, IndexArray]:
-    """Return the number of each unit's keys (T, U) with its last one (U,), and the first unit of each number."""
-    number = last - last.min(initial=0)
-    for key in keys:
-        both = number * (int(key.max(initial=0)) + 1) + key
-        number = np.unique(both, return_inverse=True)[1].reshape(-1).astype(np.intp)
-    _, first, number = np.unique(number, return_index=True, return_inverse=True)
-    return number.reshape(-1), first
 
 
 def _pairs(

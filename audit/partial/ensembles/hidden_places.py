@@ -83,7 +83,7 @@ class _ToldKinds:
     @classmethod
     def from_view(cls, view: EnsembleView, name: str) -> _ToldKinds:
         """Return those of a hidden column."""
-        kinds = view.hidden[name]
+        kinds = view.told.hidden[name]
         places = distinguished_values(view.forest.trees, {name: kinds.values})[name]
         _, first, kind = np.unique(places, return_index=True, return_inverse=True)
         kind = kind.reshape(-1)
@@ -94,24 +94,24 @@ class _ToldKinds:
 def _ways(view: EnsembleView) -> _Ways | None:
     """Return where each lump can stop in all trees at once, among leaves that hold somebody."""
     lumps, trees = len(view.lumps.sizes), view.forest.trees
-    kinds = {name: _ToldKinds.from_view(view, name) for name in view.hidden}
+    kinds = {name: _ToldKinds.from_view(view, name) for name in view.told.hidden}
     size = prod(len(told.first) for told in kinds.values())
     if lumps * size > MOST_WAYS or lumps * size * len(trees) > MOST_SENT:
         return None
     ways = np.indices([len(told.first) for told in kinds.values()], dtype=np.intp)
     lump = np.repeat(np.arange(lumps), size)
-    group = view.group_of_profile[view.lumps.first][lump]
+    group = view.told.group_of_profile[view.lumps.first][lump]
     columns: dict[str, Column] = {
-        name: column.take(group) for name, column in view.people.columns.items()
+        name: column.take(group) for name, column in view.told.people.columns.items()
     }
     prior, is_left = np.ones(len(lump)), np.ones(len(lump), dtype=bool)
     for (name, told), way in zip(kinds.items(), ways.reshape(len(kinds), size), strict=True):
         kind = np.tile(way, lumps)
-        columns[name] = view.hidden[name].values.take(told.first[kind])
+        columns[name] = view.told.hidden[name].values.take(told.first[kind])
         prior *= told.share[kind]
-        if name in view.guesses:
+        if name in view.told.guesses:
             own = told.kind_of_profile[view.lumps.first][lump]
-            is_left &= ~view.guesses[name].is_known[group] | (kind == own)
+            is_left &= ~view.told.guesses[name].is_known[group] | (kind == own)
     leaves = np.empty((len(trees), len(lump)), dtype=np.intp)
     router = Router(columns)
     for number, (tree, stops) in enumerate(zip(trees, view.forest.stops, strict=True)):
@@ -185,7 +185,7 @@ def _with_facts(problem: Problem, view: EnsembleView, class_of: IndexArray) -> P
     facts = view.facts
     if facts is None:
         return problem
-    inside = facts.inside[:, view.group_of_profile[view.lumps.first]]
+    inside = facts.inside[:, view.told.group_of_profile[view.lumps.first]]
     meant = [
         np.flatnonzero(people[:, None] & (class_of == klass))
         for people, klass in zip(inside, facts.output.tolist(), strict=True)

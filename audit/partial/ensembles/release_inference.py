@@ -30,7 +30,7 @@ from treewarden.audit.partial.ensembles.ensemble_view import (
     exchange_tables,
     place_doubts,
 )
-from treewarden.audit.partial.fitting.flows import Network, network
+from treewarden.audit.partial.fitting.flows import Network
 from treewarden.audit.partial.reachability import proofs
 from treewarden.audit.partial.secret_values import column_tests
 from treewarden.audit.partial.target_inference import TargetInference
@@ -84,8 +84,9 @@ class ReleasesView:
     def told_apart(self) -> tuple[Population, IndexArray]:
         """The last release's people as the adversary tells them apart, and the row of each of its groups, (U',)."""
         if len(self.views) == 1:
-            return self.views[0].people, self.views[0].group_of_profile
-        known = set(self.columns).union(*(view.closure.known for view in self.views))
+            told = self.views[0].told
+            return told.people, told.group_of_profile
+        known = set(self.columns).union(*(view.told.closure.known for view in self.views))
         names = [name for name in self.seen.qi if _is_known(name, known, self.shared.names)]
         return merged(self.seen, names)
 
@@ -117,7 +118,7 @@ class ReleasesView:
     @property
     def implied_words(self) -> tuple[str, ...]:
         """What known columns imply of others, in any release."""
-        return tuple(dict.fromkeys(each for view in self.views for each in view.closure.said))
+        return tuple(dict.fromkeys(each for view in self.views for each in view.told.closure.said))
 
     @cached_property
     def is_of_fact(self) -> BoolArray:
@@ -133,8 +134,8 @@ class ReleasesView:
         """What known columns imply of the classes of each release's profiles."""
         found = []
         for view in self.views:
-            known, tests = view.closure.known, column_tests(view.forest.trees)
-            found.append(imply_classes(tests, view.population, known, view.closure.values))
+            known, tests = view.told.closure.known, column_tests(view.forest.trees)
+            found.append(imply_classes(tests, view.population, known, view.told.closure.values))
         return tuple(found)
 
     def outcome(self) -> IndexArray:
@@ -230,7 +231,7 @@ def prove_by_trees(view: ReleasesView, until: Clock) -> GroupProofs:
     left: tuple[str, ...] = ()
     for release, part in enumerate(view.views):
         here, own = view.shared.groups(release), _prove_alone(part, until)
-        group = part.group_of_profile[view.shared.places[release][here]]
+        group = part.told.group_of_profile[view.shared.places[release][here]]
         for place, klass in enumerate(view.shared.orders[release].tolist()):
             is_left[here, klass] &= own.most[group, place] > 0
         by_tree[here] |= own.by_tree[group]
@@ -246,7 +247,7 @@ def prove_by_trees(view: ReleasesView, until: Clock) -> GroupProofs:
 
 def _prove_alone(view: EnsembleView, until: Clock) -> GroupProofs:
     """Return what each tree that counts its people proves by itself, one after the other while there is time."""
-    counts = np.rint(view.people.counts).astype(np.int64)
+    counts = np.rint(view.told.people.counts).astype(np.int64)
     classes = len(view.forest.model.classes)
     is_left = np.ones((len(counts), classes), dtype=bool)
     by_tree = np.zeros(len(counts), dtype=bool)
@@ -257,12 +258,8 @@ def _prove_alone(view: EnsembleView, until: Clock) -> GroupProofs:
         done += 1
         if stops.counts is None:
             continue
-        shape = stops.can.shape
-        there = stops.lump_of_profile, stops.leaf_of_profile
-        world = sparse.coo_array((view.population.counts, there), shape=shape).tocsr()
-        proved = proofs(network(stops.can, world), stops.counts, stops.counts)
-        lump_of_group = np.zeros(len(counts), dtype=np.intp)
-        lump_of_group[view.group_of_profile] = stops.lump_of_profile
+        proved = proofs(stops.network(view.population.counts), stops.counts, stops.counts)
+        lump_of_group = view.by_group(stops.lump_of_profile)
         is_left &= ~proved.excluded[lump_of_group]
         by_tree |= np.asarray(proved.certain.any(axis=1))[lump_of_group]
     left: tuple[str, ...] = ()
@@ -290,7 +287,7 @@ def infer_numbers(
         own = part.population.numbers
         assert not isinstance(own, Undetermined)
         here = shared.groups(release)
-        group = part.group_of_profile[shared.places[release][here]]
+        group = part.told.group_of_profile[shared.places[release][here]]
         found = None if isinstance(full, Undetermined) else proved_ends(part, own)
         ends = (own.low, own.high) if found is None else (found[0][group], found[1][group])
         left = left if found is None else NOT_TOGETHER
@@ -392,15 +389,14 @@ def proved_ends(view: EnsembleView, numbers: TargetNumbers) -> tuple[FloatArray,
     sums = mean_sums(forest, population, largest)
     if isinstance(sums, Undetermined):
         return None
-    groups = len(view.people.counts)
+    groups = len(view.told.people.counts)
     low, high = np.full(groups, numbers.low), np.full(groups, numbers.high)
     for place, stops in enumerate(view.stops):
         here = sums.trees == place
         people = np.bincount(stops.leaf_of_profile, population.counts)
         means = sums.low[here] / people, sums.high[here] / people
         ends = _ends_in_tree(view, place, stops, means, numbers)
-        lump_of_group = np.zeros(groups, dtype=np.intp)
-        lump_of_group[view.group_of_profile] = stops.lump_of_profile
+        lump_of_group = view.by_group(stops.lump_of_profile)
         low = np.maximum(low, ends[0][lump_of_group])
         high = np.minimum(high, ends[1][lump_of_group])
     if not numbers.step:
@@ -425,9 +421,7 @@ def _ends_in_tree(
     nodes = np.unique(view.forest.stops[place])
     is_sized = not view.forest.draws and are_sizes_published(tree, nodes)
     if is_sized:
-        there = stops.lump_of_profile, stops.leaf_of_profile
-        world = sparse.coo_array((counts, there), shape=shape).tocsr()
-        net = network(stops.can, world)
+        net = stops.network(counts)
         size = np.bincount(stops.leaf_of_profile, counts, shape[1])
     elif len(nodes) < len(tree.leaves):
         # Whoever does not know the sizes does not know either that nobody is in some leaf.

@@ -19,7 +19,7 @@ from scipy.sparse import csgraph
 from treewarden.audit.ipopt.backends import AUTO, check_door
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.progress import FOREVER, Clock, clock
-from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray, grouped
 
 # Where people can be in some consistent table: people of lumps spread over leaves of known sizes, as flows.
 #
@@ -53,9 +53,7 @@ class Network:
 
     def over_groups(self, leaves: FloatArray) -> FloatArray:
         """Return sums over the leaves of each group, (G, m), of what is said of each leaf, (L, m)."""
-        sums = np.zeros((self.groups, leaves.shape[1]))
-        np.add.at(sums, self.group_of, leaves)
-        return sums
+        return grouped(self.group_of, leaves, self.groups)
 
 
 def network(
@@ -125,16 +123,11 @@ MOST_PEOPLE = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
-    """How many people of one value some groups of leaves can hold, (A,), and how many without it."""
-
-    value: IntArray
-    others: IntArray
-
-
-@dataclass(frozen=True, slots=True)
 class Rooms:
-    """The same of each of m values, (A, m)."""
+    """How many people of each of m values some groups of leaves can hold, (A, m), and how many without it.
+
+    Of one value alone both are (A,).
+    """
 
     value: IntArray
     others: IntArray
@@ -143,9 +136,9 @@ class Rooms:
         """Return the room in some of the groups."""
         return Rooms(self.value[groups], self.others[groups])
 
-    def for_value(self, value: int) -> Room:
+    def for_value(self, value: int) -> Rooms:
         """Return the room for one value."""
-        return Room(self.value[:, value], self.others[:, value])
+        return Rooms(self.value[:, value], self.others[:, value])
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,12 +230,12 @@ def _unmoved(
     return people - rest, most, without == rest, with_value == most
 
 
-def moved(net: Network, lump: int, room: Room, *, up: bool) -> Moved:
+def moved(net: Network, lump: int, room: Rooms, *, up: bool) -> Moved:
     """Return a table in which as many people of a lump have a value as can be, or as few; ``room`` of all groups."""
     arcs = _FlowArcs(net)
     at = arcs.group[arcs.from_lump(lump)]
     block = _FlowBlock(arcs, int(net.block_of_lump[lump]))
-    return block.moved(lump, Room(room.value[at], room.others[at]), up=up)
+    return block.moved(lump, room.at(at), up=up)
 
 
 def table_of(
@@ -252,12 +245,8 @@ def table_of(
 
     ``people_by_class`` (G, m) is how many of each value each group of leaves has, in every table.
     """
-    found = moved(
-        net,
-        lump,
-        Room(people_by_class[:, value], people_by_class.sum(axis=1) - people_by_class[:, value]),
-        up=up,
-    )
+    rooms = Rooms(people_by_class, people_by_class.sum(axis=1, keepdims=True) - people_by_class)
+    found = moved(net, lump, rooms.for_value(value), up=up)
     people = sparse.coo_array((found.people, (found.lump, found.group)), shape=net.held.shape)
     inside = np.isin(np.arange(len(net.supply)), found.lump)
     rest = net.held.multiply(~inside[:, None])
@@ -322,7 +311,7 @@ class _FlowBlock:
         self.people = int(self.held.sum())
         self.all_groups = net.groups
 
-    def flow(self, lump: int, room: Room, *, up: bool) -> _BlockFlow:
+    def flow(self, lump: int, room: Rooms, *, up: bool) -> _BlockFlow:
         """Return how people move so that as many of a lump have a value as can be, or as few.
 
         ``room`` is that of the groups where they can be.
@@ -355,7 +344,7 @@ class _FlowBlock:
         more = found.flow_value if up else -found.flow_value
         return _BlockFlow(own, value, others, found.flow, int(value.sum()) + int(more))
 
-    def moved(self, lump: int, room: Room, *, up: bool) -> Moved:
+    def moved(self, lump: int, room: Rooms, *, up: bool) -> Moved:
         """Return a table in which as many people of a lump have a value as can be, or as few.
 
         ``room`` is that of the groups where they can be.

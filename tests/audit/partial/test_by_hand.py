@@ -9,7 +9,7 @@ from tests.audit.partial.networks import Small
 from tests.judges import partial_cases
 from tests.kit.rows import rows
 from tests.kit.tiers import seeds
-from treewarden.audit.partial.fitting.flows import LOOKED, Room, Rooms, ends, moved, table_of
+from treewarden.audit.partial.fitting.flows import LOOKED, Rooms, ends, moved, table_of
 
 
 def test_margins_keep_a_person_out_of_a_leaf_that_its_path_leaves_open():
@@ -98,7 +98,7 @@ def test_a_flow_leaves_a_table_that_fits(seed):
     for lump, klass, up in itertools.product(
         range(len(net.supply)), range(held.shape[1]), (True, False)
     ):
-        room = Room(held[:, klass], held.sum(axis=1) - held[:, klass])
+        room = Rooms(held[:, klass], held.sum(axis=1) - held[:, klass])
         found = moved(net, lump, room, up=up)
         end = people[:, lump, klass].max() if up else people[:, lump, klass].min()
         assert found.with_value == found.value.sum() == end

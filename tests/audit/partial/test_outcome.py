@@ -116,7 +116,7 @@ def test_what_is_proved_with_known_classes_is_that_of_every_table(seed):
     hidden = context.hidden_from(known)
     view = partial_view(branches(tree), people.columns, hidden, {}, len(people.counts))
     closure = AttributeClosure(tuple(known), {}, (), {})
-    knowledge = AdversaryKnowledge(closure, people, of, hidden, (view,))
+    knowledge = AdversaryKnowledge(closure, people, of, hidden, {}, (view,))
     budget = AdversaryBudget(enforcing=1e9, flows=10**6)
     problem = TargetProblem(context, knowledge, (), None, clock(60.0), DEFAULT, budget)
     found = reach(view)
