@@ -19,7 +19,14 @@ from treewarden.audit.engine.problem import (
 from treewarden.audit.inverters import Added, LeafSums
 from treewarden.audit.joint.known_facts import KnownRows
 from treewarden.audit.reading import Undetermined
-from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray, grouped
+from treewarden.ppdm_models.arrays import (
+    BoolArray,
+    FloatArray,
+    IndexArray,
+    IntArray,
+    alike,
+    grouped,
+)
 
 # Sums over people who each add a different number: scaled and rounded to whole coefficients, and the ends of each
 # row moved apart by what that may do. Whatever fulfils the row as it was fulfils it still.
@@ -78,17 +85,15 @@ def cells_of(
     drew another number of times; whom it did not draw at all it says nothing of. ``parts`` (P,) are numbers of those
     whom something else tells apart, from 0 on.
     """
-    of = np.zeros(stops.shape[1], dtype=np.intp) if parts is None else parts
+    columns = [np.zeros(stops.shape[1], dtype=np.intp) if parts is None else parts]
     for tree, stopped in enumerate(stops):
         if draws is not None:
             often = int(draws[tree].max(initial=0))
-            places = stopped.astype(
-                np.int64
-            )  # they may be of 32 bits, which products do not fit in
+            # They may be of 32 bits, which products do not fit in.
+            places = stopped.astype(np.int64)
             stopped = np.where(draws[tree] > 0, places * often + draws[tree], 0)
-        both = of * (int(stopped.max(initial=0)) + 2) + stopped + 1
-        of = np.unique(both, return_inverse=True)[1].reshape(-1).astype(np.intp)
-    _, first = np.unique(of, return_index=True)
+        columns.append(stopped)
+    first, of = alike(columns)
     return PeopleCells(of, np.rint(np.bincount(of, people)).astype(np.int64), first)
 
 

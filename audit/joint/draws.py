@@ -18,7 +18,7 @@ from treewarden.audit.joint.known_facts import KnownRows
 from treewarden.audit.population.forest import Forest, draw_bootstrap
 from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Undetermined
-from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray, grouped
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray, grouped, kinds_of
 from treewarden.ppdm_models.tree.column import Column
 from treewarden.ppdm_models.tree.ensemble import Ensemble, EnsembleGrowth, Model, derived
 from treewarden.ppdm_models.tree.plain_splits import class_counts_of, is_inner
@@ -85,8 +85,7 @@ class Units:
 
 def parted(parts: IndexArray | None, *numbers: IntArray) -> IndexArray:
     """Return which of those whom ``parts`` (U,) tells apart numbers tell apart besides, (U,) each."""
-    keys = np.stack(numbers if parts is None else (parts, *numbers))
-    return np.unique(keys, axis=1, return_inverse=True)[1].reshape(-1).astype(np.intp)
+    return kinds_of(numbers if parts is None else (parts, *numbers))
 
 
 def by_profile(stops: IndexArray, population: Population) -> Units:

@@ -24,11 +24,7 @@ from treewarden.audit.engine.time_budget import (
 from treewarden.audit.inverters import LeafSums, doubting
 from treewarden.audit.joint.cells import (
     PeopleCells,
-    ReleaseCells,
-    cells_of,
     class_by_leaf,
-    first_trees,
-    rows_of,
 )
 from treewarden.audit.joint.draws import LabelTies, Units
 from treewarden.audit.joint.known_facts import KnownRows
@@ -39,6 +35,7 @@ from treewarden.audit.joint.leaf_facts import (
     narrow_cut_values,
     read_leaf_facts,
     refine_cut_values,
+    rows_of_first,
 )
 from treewarden.audit.joint.result import EnsembleInference, Prefix, only_certain
 from treewarden.audit.population.forest import Forest
@@ -219,10 +216,7 @@ def _disclosed_by_first_trees(
     """Return what the first trees prove and predict by themselves, and what all of them do; ``sums`` are published."""
     growth = forest.model.growth if isinstance(forest.model, Ensemble) else None
     units, used = joined.units, joined_trees(forest, joined.units)
-    draws = None if units.draws is None else units.draws[:used]
-    told = first_trees(sums, used)
-    cells = ReleaseCells(units.stops[:used], told, draws=draws, weights=units.weights)
-    early = prefixes(cells, units, population, growth, joined.problem.classes, until)
+    early = prefixes(sums, units, population, growth, (used, joined.problem.classes), until)
     last = replace(
         count_certain(joined.bounds, joined.cells, units, population, joined.inference.by_leaf),
         trees=len(forest.trees),
@@ -265,37 +259,32 @@ STEPS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
 
 
 def prefixes(
-    release: ReleaseCells,
+    sums: LeafSums,
     units: Units,
     population: Population,
     growth: EnsembleGrowth | None,
-    classes: int,
+    sizes: tuple[int, int],
     until: Clock,
 ) -> Iterator[Prefix]:
     """Yield what the first trees tell, from few to all but the last step, while there is time.
 
-    ``release`` holds the trees that are joined: of more than these nothing is told.
+    ``sizes`` is how many trees are joined, of more than which nothing is told, and how many classes there are.
     """
-    total = len(release.stops)
+    total, classes = sizes
     per_round = len(growth.rounds[0]) if growth is not None else 1
     for step in STEPS:
         trees = step * per_round
         if trees >= total or until.is_over:
             return
-        stops = release.stops[:trees]
-        draws = None if release.draws is None else release.draws[:trees]
-        cells = cells_of(stops, units.people, draws, units.parts)
-        told = first_trees(release.sums, trees)
-        first = ReleaseCells(stops, told, draws=draws, weights=release.weights)
-        rows = rows_of([first], cells, classes, units.background)
+        cells, rows = rows_of_first(sums, units, trees, classes)
         if isinstance(rows, Undetermined):
             return
         prefix = _prefix_of_trees(rows, cells, units, population, until)
         yield replace(
             prefix,
-            guessed=prefix.guessed if release.sums.is_complete else None,
+            guessed=prefix.guessed if sums.is_complete else None,
             trees=trees,
-            predicted=predicted(growth, units, stops),
+            predicted=predicted(growth, units, units.stops[:trees]),
         )
 
 

@@ -22,7 +22,7 @@ from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.outputs.whole_row import WholeRow
 from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Undetermined
-from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray, kinds_of
 from treewarden.ppdm_models.errors import KnowledgeError
 
 NOT_OF_WHOLE_PEOPLE = "no whole number of people fits this fact; remove it"
@@ -54,7 +54,7 @@ class KnownRows:
     def parts(self) -> IndexArray:
         """Return which of the people the facts tell apart, a number for each part, (U,)."""
         packed = np.packbits(self.inside, axis=0) if self.times is None else self.times
-        return np.unique(packed, axis=1, return_inverse=True)[1].reshape(-1).astype(np.intp)
+        return kinds_of(list(packed))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -252,17 +252,22 @@ def _fitting(
     """Return sums with their rows; why not, where the true values do not fit them."""
     if isinstance(sums, Undetermined):
         return sums
-    used = joined_trees(forest, units)
-    draws = None if units.draws is None else units.draws[:used]
-    cells = cells_of(units.stops[:used], units.people, draws, units.parts)
+    cells, rows = rows_of_first(sums, units, joined_trees(forest, units), len(forest.model.classes))
     truth = None if units.truth is None else cells.summed(units.truth)
-    told = first_trees(sums, used)
-    part = ReleaseCells(units.stops[:used], told, draws=draws, weights=units.weights)
-    rows = rows_of([part], cells, len(forest.model.classes), units.background)
     if isinstance(rows, Undetermined):
         return rows
     problem = "" if truth is None else problem_with(rows, truth)
     return Undetermined(problem) if problem else EnsembleLeafFacts(sums, rows, units, cells, truth)
+
+
+def rows_of_first(
+    sums: LeafSums, units: Units, trees: int, classes: int
+) -> tuple[PeopleCells, Problem | Undetermined]:
+    """Return the cells that so many first trees tell apart, and their sums as rows over these."""
+    stops, draws = units.stops[:trees], None if units.draws is None else units.draws[:trees]
+    cells = cells_of(stops, units.people, draws, units.parts)
+    part = ReleaseCells(stops, first_trees(sums, trees), draws=draws, weights=units.weights)
+    return cells, rows_of([part], cells, classes, units.background)
 
 
 def _by_default(case: GrownCase, units: Units, forest: Forest) -> EnsembleLeafFacts | None:

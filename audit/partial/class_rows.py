@@ -140,7 +140,6 @@ def leaves_by_class(
     code = leaf_of * size + together[leaf_of, klass]
     codes, of_part = np.unique(code, return_inverse=True)
     parts = np.arange(len(codes), dtype=np.intp)
-    of_part = of_part.reshape(-1)
     people = replace(
         population,
         columns={name: column.take(profile) for name, column in population.columns.items()},

@@ -125,7 +125,6 @@ def leaf_table(tree: Tree, population: Population, knowledge: Knowledge) -> Leaf
         KnowledgeError: the level asks for numbers that neither the file publishes nor the table can give.
     """
     nodes, of = np.unique(population.leaf, return_inverse=True)
-    of = of.reshape(-1)
     sizes = np.bincount(of, population.counts, len(nodes)).astype(np.float64)
     truth = population.truth
     if not isinstance(truth, Undetermined):

@@ -247,7 +247,6 @@ def mean_sums(forest: Forest, population: Population, largest: float) -> ValueSu
     parts = []
     for number, (tree, stops) in enumerate(zip(forest.trees, forest.stops, strict=True)):
         nodes, place = np.unique(stops, return_inverse=True)
-        place = place.reshape(-1)
         people = np.bincount(place, population.counts, len(nodes)).astype(np.float64)
         weighed = np.bincount(place, counted, len(nodes)).astype(np.float64)
         there = [tree.nodes[node] for node in nodes.tolist()]

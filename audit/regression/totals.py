@@ -38,7 +38,7 @@ from treewarden.audit.regression.rows import (
     rounding,
     says_spread,
 )
-from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, kinds_of
 from treewarden.ppdm_models.errors import OutputsError
 from treewarden.ppdm_models.outputs.published import (
     DescriptiveEntry,
@@ -122,7 +122,6 @@ def leaf_totals(
         if (here < 0).any():
             return IN_NO_LEAF
         nodes, cell = np.unique(here, return_inverse=True)
-        cell = cell.reshape(-1)
         weighings = tuple(
             weighing
             for weighing in _weighings(contributions)
@@ -142,12 +141,10 @@ def leaf_totals(
 
 def _overlap(forest: Forest) -> bool:
     """Whether leaves of different trees overlap otherwise than by one lying in the other, for the table's people."""
-    parts = [np.unique(stops, return_inverse=True)[1].reshape(-1) for stops in forest.stops]
-    finest = max((int(part.max(initial=-1)) + 1 for part in parts), default=0)
-    joint = np.zeros(len(parts[0]) if parts else 0, dtype=np.intp)
-    for part in parts:
-        both = joint * (int(part.max(initial=-1)) + 1) + part
-        joint = np.unique(both, return_inverse=True)[1].reshape(-1)
+    finest = max((len(np.unique(stops)) for stops in forest.stops), default=0)
+    joint = np.zeros(forest.stops.shape[1], dtype=np.intp)
+    for stops in forest.stops:
+        joint = kinds_of([joint, stops])
         if int(joint.max(initial=-1)) + 1 > finest:
             return True
     return False
@@ -272,8 +269,7 @@ def parts_of(facts: Sequence[KnownNumbers], cells: Sequence[BoolArray] = ()) -> 
     inside += [each for each in cells if len(each)]
     if not inside:
         return None
-    packed = np.packbits(np.concatenate(inside), axis=0)
-    return np.unique(packed, axis=1, return_inverse=True)[1].reshape(-1).astype(np.intp)
+    return kinds_of(list(np.packbits(np.concatenate(inside), axis=0)))
 
 
 def with_known(rows: NumberRows, facts: Sequence[KnownNumbers]) -> NumberRows:

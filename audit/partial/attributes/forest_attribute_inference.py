@@ -324,7 +324,6 @@ class _ClassRows:
         part = klass if knows_target else np.zeros(len(klass), np.intp)
         keys = part * len(people.counts) + alike[profile]
         distinct, row = np.unique(keys, return_inverse=True)
-        row = row.reshape(-1)
         counts = np.bincount(row, truth[profile, klass], len(distinct))
         if not np.array_equal(counts, seen.population.counts):
             return None

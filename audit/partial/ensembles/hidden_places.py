@@ -86,7 +86,6 @@ class _ToldKinds:
         kinds = view.told.hidden[name]
         places = distinguished_values(view.forest.trees, {name: kinds.values})[name]
         _, first, kind = np.unique(places, return_index=True, return_inverse=True)
-        kind = kind.reshape(-1)
         share = np.bincount(kind, kinds.share, len(first)).astype(np.float64)
         return cls(first, share / max(float(share.sum()), 1.0), kind[kinds.of])
 

@@ -3,10 +3,7 @@
 from dataclasses import replace
 from types import SimpleNamespace
 
-import numpy as np
-
 from tests.kit.grown_models import FOLDER
-from treewarden.audit.joint.cells import ReleaseCells
 from treewarden.audit.joint.ensemble_inference import _unfit, prefixes
 from treewarden.audit.population.forest import forest_of
 from treewarden.audit.population.population import build_population
@@ -15,8 +12,7 @@ from treewarden.jobs.inputs import opened, read
 
 
 def first_trees(trees, until, growth=None):
-    release = ReleaseCells(np.zeros((trees, 3), dtype=np.intp), sums=None)
-    return list(prefixes(release, None, None, growth, 2, until))
+    return list(prefixes(None, None, None, growth, (trees, 2), until))
 
 
 def test_without_time_the_first_trees_tell_nothing():
