@@ -7,6 +7,7 @@ makes of it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -142,7 +143,8 @@ def setting_contradictions(tree: Tree, people: Population) -> Iterator[DroppedRo
     """Yield the settings that the file names and that the tree, or who is where in it, contradicts.
 
     A table may hold more people than the learner saw, as it left incomplete ones out, never fewer: so a leaf that is
-    too small is so in any case. Weighted records are not judged.
+    too small is so in any case. Weighted records are not judged; a limit of rows that are several people each is met
+    by as many people at least, and a share of people by fewer rows.
     """
     learner, stopping = tree.learner, tree.learner.stopping
     if people.is_absent or people.weight is not None or learner.saw_noise:
@@ -155,10 +157,11 @@ def setting_contradictions(tree: Tree, people: Population) -> Iterator[DroppedRo
     passing = here.copy()
     for node in range(len(parents) - 1, 0, -1):
         passing[parents[node]] += passing[node]
-    least = learner.min_leaf_records
+    least = math.floor(learner.min_leaf_records / people.rows.heaviest)
     limits = [(~inner & (here > 0) & (here < least), f"every leaf has at least {least} records")]
     if stopping is not None:
-        split, deepest, most = stopping.min_split_records, stopping.max_depth, stopping.max_leaves
+        split = math.floor(stopping.min_split_records / people.rows.heaviest)
+        deepest, most = stopping.max_depth, stopping.max_leaves
         is_small = inner & (passing > 0) & (passing < split)
         limits.append((is_small, f"nodes of fewer than {split} records are not split"))
         if deepest is not None:

@@ -18,12 +18,14 @@ from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.tree.tool import Tool
 
 WHY = "that every class that is named occurs, as it is not known how their learner names classes"
+EXCLUDED = "that every class that is named occurs, as it may be that of a row with weight 0"
 
 
 class ClassesOccur(Constraint):
     """Yields per class that some record has it, unless a leaf is known to hold one; left out of unknown programs.
 
-    Of the other programs that are known none does: R's factors and Weka's headers name classes that nobody has. What a
+    Left out, too, where rows of weight 0, who are nobody, may have given a class its name. Of the other programs that
+    are known none names the classes of its table: R's factors and Weka's headers name classes that nobody has. What a
     label says, ``leaf_label`` says.
     """
 
@@ -33,10 +35,11 @@ class ClassesOccur(Constraint):
         if not (names_all or tool is Tool.UNKNOWN) or learner.saw_noise:
             return
         rows = tuple(_row(case, klass) for klass in _unseen(case, tool))
-        if names_all:
+        if names_all and not case.population.rows.excluded:
             yield from (WholeRecords(row) for row in rows)
         elif rows and _do_all_occur(case):
-            yield LeftOut(0, "", WHY, lines=rows)
+            why = EXCLUDED if names_all else WHY
+            yield LeftOut(0, "", why, lines=rows)
 
 
 def _unseen(case: Case, tool: Tool) -> list[int]:

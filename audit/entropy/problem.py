@@ -162,7 +162,7 @@ def _by_features(system: System) -> tuple[System, IndexArray]:
         people.leaf[first],
         truth,
         weight=weight,
-        weights=people.weights,
+        rows=people.rows,
     )
     return build_system(
         Case(case.tree, fewer, members(case.tree, fewer.leaf), case.knowledge)

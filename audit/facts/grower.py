@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from treewarden.audit.facts.rows import Case, once_per_case
+from treewarden.audit.population.population import Population
 from treewarden.audit.population.table_counts import has_sums
 from treewarden.ppdm_models.arrays import FloatArray
 from treewarden.ppdm_models.errors import KnowledgeError, SettingError
@@ -62,10 +63,13 @@ def grower(case: Case) -> Grower:
         tool = Tool.SCIKIT_LEARN
     smallest = knowledge.min_leaf or tree.learner.min_leaf_records
     surely = float(smallest)
-    if knowledge.min_leaf is None and case.population.weight is not None:
+    people = case.population
+    if knowledge.min_leaf is None and people.weight is not None:
         # The file may mean people or their weights: between the two a candidate may have been allowed.
-        smallest = max(1, min(smallest, math.floor(smallest / case.population.weight.max())))
-        surely = max(surely, math.ceil(surely / case.population.weight.min()))
+        smallest = max(1, min(smallest, math.floor(smallest / people.weight.max())))
+        surely = max(surely, math.ceil(surely / people.weight.min()))
+    surely = max(surely, math.ceil(surely * most_people_per_row(people)))
+    smallest = max(1, math.floor(smallest / people.rows.heaviest))
     if knowledge.min_leaf is None and not is_told:
         here = np.bincount(case.population.leaf, case.population.counts)
         surely = max(surely, float(here[here > 0].min(initial=np.inf)))
@@ -74,11 +78,22 @@ def grower(case: Case) -> Grower:
         smallest=smallest,
         surely=surely,
         classes=len(tree.classes),
-        table_records=case.population.records,
+        # A row of weight 0 may have values of its own, which no one else has.
+        table_records=math.inf if people.rows.excluded else people.records,
         sends_missing=tool is Tool.SCIKIT_LEARN and tree.missing is Missing.DEFAULT_CHILD,
         max_bins=tree.learner.max_bins,
         sets=True if tool in (Tool.RPART, Tool.SPARK) else tree.learner.sets,
     )
+
+
+def most_people_per_row(people: Population) -> float:
+    """Return how many people there are at most for each row that a limit of the learner asks for.
+
+    scikit-learn compares ``min_samples_leaf`` with rows, whatever they weigh, and takes a share of all rows, also of
+    those of weight 0, that are nobody (``sklearn/tree/_classes.py``).
+    """
+    fewest_rows = people.records / people.rows.heaviest
+    return people.rows.heaviest * (1.0 + people.rows.excluded / max(fewest_rows, 1.0))
 
 
 def check_growth(case: Case) -> None:

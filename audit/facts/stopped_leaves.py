@@ -16,7 +16,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from treewarden.audit.facts.class_facts import LeafFacts, leaf_facts
-from treewarden.audit.facts.grower import Grower, grower, incomplete_records
+from treewarden.audit.facts.grower import (
+    Grower,
+    grower,
+    incomplete_records,
+    most_people_per_row,
+)
 from treewarden.audit.facts.impurity_rows import branch_impurity, by_bin, candidate_branches
 from treewarden.audit.facts.node_candidates import Listing, compared_at, listing_of
 from treewarden.audit.facts.rows import (
@@ -108,7 +113,8 @@ class StoppedLeaves:
     def splittable(self) -> Iterator[LeafFacts]:
         """Yield the leaves that are above the greatest depth and have enough records."""
         depth = _depths(self.case)
-        fewest = max(self.stopping.min_split_records, 2 * self.by.smallest)
+        asked = self.stopping.min_split_records * most_people_per_row(self.case.population)
+        fewest = max(asked, 2 * self.by.smallest)
         for facts in leaf_facts(self.case):
             index = facts.node.index
             people = float(self.case.population.counts[self.case.members.stops(index)].sum())

@@ -16,6 +16,7 @@ from treewarden.audit.population.audited_columns import (
     targets_of_records,
 )
 from treewarden.audit.population.table_counts import (
+    RowWeights,
     Weights,
     check_counts,
     count_gaps,
@@ -60,7 +61,7 @@ class Population:
     such a target. ``warnings`` are for the reader of the report.
 
     ``counts`` and ``truth`` are people. ``weight`` (P,) is the sampling weight of one person of the profile, None where
-    each counts once; the adversary is taken to know it like the QI values. ``weights`` says what the rows of
+    each counts once; the adversary is taken to know it like the QI values. ``rows`` says what the rows of
     the table carried. ``sensitive`` is the sensitive column that was named, "" where none was; ``rival``
     another column that a file without a target may have been trained on as well. ``is_absent`` says that there is no
     table: then the profiles are the leaves, as far as the file tells how many are in them. ``order`` is that of the
@@ -76,13 +77,18 @@ class Population:
     warnings: tuple[str, ...] = ()
     values: FloatArray | Undetermined = Undetermined("the target is not a number")
     weight: FloatArray | None = None
-    weights: Weights = Weights.NONE
+    rows: RowWeights = RowWeights()
     sensitive: str = ""
     rival: str = ""
     is_absent: bool = False
     order: RecordOrder | None = None
     numbers: TargetNumbers | Undetermined = Undetermined("the target is not a number")
     contributions: Contributions | None = None
+
+    @property
+    def weights(self) -> Weights:
+        """What weights the rows of the table carried."""
+        return self.rows.kind
 
     @property
     def records(self) -> float:
@@ -176,7 +182,7 @@ def build_population(
         ),
         values=numbers if isinstance(numbers, Undetermined) else numbers.sums / counts,
         weight=None if rows.sampling is None else rows.sampling[grouping.first_record],
-        weights=rows.kind,
+        rows=rows.rows,
         sensitive=sensitive or "",
         order=_order(table, rows.people, order),
         numbers=numbers,

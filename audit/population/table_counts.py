@@ -27,6 +27,18 @@ class Weights(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class RowWeights:
+    """What weights of the rows there are, how many people a row is at most, and how many rows of weight 0 are nobody.
+
+    Learners that take weights compare their limits with rows.
+    """
+
+    kind: Weights = Weights.NONE
+    heaviest: float = 1.0
+    excluded: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class Weighing:
     """What each row of the table counts for, shape (rows,).
 
@@ -34,7 +46,7 @@ class Weighing:
     person counts once.
     """
 
-    kind: Weights
+    rows: RowWeights
     people: FloatArray
     sampling: FloatArray | None = None
     warnings: tuple[str, ...] = ()
@@ -59,9 +71,10 @@ def weighing(table: Table, weights: str | None, sampling: str | None) -> Weighin
     records = np.ones(table.rows) if table.counts is None else table.counts
     if sampling is not None:
         weight = _column(table, sampling)
-        return Weighing(Weights.SAMPLING, (weight > 0) * records, weight)
+        rows = RowWeights(Weights.SAMPLING, excluded=float(records[weight == 0].sum()))
+        return Weighing(rows, (weight > 0) * records, weight)
     if weights is None:
-        return Weighing(Weights.NONE, records)
+        return Weighing(RowWeights(), records)
     weight = _column(table, weights)
     fractions = np.flatnonzero(weight != np.rint(weight))
     if len(fractions):
@@ -73,13 +86,15 @@ def weighing(table: Table, weights: str | None, sampling: str | None) -> Weighin
                 f"weights, use --sampling-weights {weights}"
             ),
         )
-    rows, people = int(((weight > 0) * records).sum()), weight * records
+    many, people = int(((weight > 0) * records).sum()), weight * records
     said = (
-        f"{rows:,} {'row stands' if rows == 1 else 'rows stand'} for {people.sum():,.0f} people (--weights {weights}): "
+        f"{many:,} {'row stands' if many == 1 else 'rows stand'} for {people.sum():,.0f} people (--weights {weights}): "
         "limits on people hold only if so many different people are in the table; "
         f"for survey weights, use --sampling-weights {weights}"
     )
-    return Weighing(Weights.FREQUENCIES, people, None, (said,) if rows != people.sum() else ())
+    excluded = float(records[weight == 0].sum())
+    rows = RowWeights(Weights.FREQUENCIES, float(weight.max()), excluded)
+    return Weighing(rows, people, warnings=(said,) if many != people.sum() else ())
 
 
 def _column(table: Table, name: str) -> FloatArray:

@@ -158,7 +158,8 @@ def tree_from_arrays(
         return _without_counts(arrays, tuple(names), classes, target=target, source=source)
     counts = _counts(arrays.value, arrays.weighted) if classes else None
     whole = counts is None or all(map(is_whole, counts[counts != np.round(counts)].tolist()))
-    learner = learner_of(settings, float(arrays.weighted[0]), len(names))
+    everybody = float(arrays.samples[0]), float(arrays.weighted[0])
+    learner = learner_of(settings, everybody, len(names))
     is_unweighted = arrays.is_unweighted
     if counts is not None and (learner.weighs_classes or not is_unweighted):
         weights = class_weights_of(counts, arrays.samples)
@@ -261,15 +262,23 @@ def class_label(value: object) -> str:
     return number_text(float(value)) if isinstance(value, float | np.floating) else str(value)
 
 
-def learner_of(settings: Mapping[str, object], records: float, features: int) -> Learner:
-    """Return how a tree was grown, from an estimator's settings (and its ``max_features_``)."""
+def learner_of(
+    settings: Mapping[str, object], everybody: tuple[float, float], features: int
+) -> Learner:
+    """Return how a tree was grown, from an estimator's settings (and its ``max_features_``).
+
+    ``everybody`` are how many records it saw, and the sum of their weights. A share of these says of no leaf how many
+    records it holds if classes had weights.
+    """
+    records, weight = everybody
     smallest, share = settings.get("min_samples_leaf", 1), settings.get("min_weight_fraction_leaf")
     by_count = 1.0
     if isinstance(smallest, int | float | np.number) and 0 < smallest < math.inf:
         is_count = isinstance(smallest, int | np.integer)
         by_count = float(smallest) if is_count else float(smallest) * records
-    by_share = share * records if isinstance(share, float) and 0 <= share <= 1 else 0.0
-    least = min(max(by_count, by_share), max(records, 1.0))  # no leaf holds more than all
+    is_share = isinstance(share, float) and 0 <= share <= 1
+    by_share = share * weight if is_share and not _is_set(settings.get(CLASS_WEIGHT)) else 0.0  # type: ignore[operator]
+    least = min(max(by_count, by_share), max(*everybody, 1.0))  # no leaf holds more than all
     draws_cuts = settings.get("splitter", "best") != "best"
     return Learner(
         criterion=CRITERIA.get(str(settings.get("criterion", ""))),

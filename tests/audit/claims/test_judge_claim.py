@@ -25,7 +25,7 @@ from treewarden.audit.measures import call, measured
 from treewarden.audit.population.forest import forest_of
 from treewarden.audit.population.population import RecordOrder
 from treewarden.audit.population.record_linkage import lookalike_ids
-from treewarden.audit.population.table_counts import Weights
+from treewarden.audit.population.table_counts import RowWeights, Weights
 from treewarden.audit.population.target import Contributions
 from treewarden.audit.reading import Undetermined, exactly
 from treewarden.audit.run import run
@@ -130,7 +130,7 @@ def test_a_delta_above_the_policys_is_not_compared():
 
 
 def test_weights_of_rows_are_not_what_a_mechanism_counts():
-    people = replace(people_in(LEAVES), weights=Weights.FREQUENCIES)
+    people = replace(people_in(LEAVES), rows=RowWeights(Weights.FREQUENCIES))
     found = findings(claim(0.5), people=people)
     assert "rows have weights" in reading(found).reason
 

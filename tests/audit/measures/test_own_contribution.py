@@ -28,7 +28,7 @@ from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.measures import call, measures
 from treewarden.audit.measures._leaf_people import NO_LEAVES
 from treewarden.audit.population.population import Population
-from treewarden.audit.population.table_counts import Weights
+from treewarden.audit.population.table_counts import RowWeights, Weights
 from treewarden.audit.reading import Interval, Undetermined
 from treewarden.audit.run import run
 from treewarden.ppdm_models.tables.read_table import table_of
@@ -274,13 +274,13 @@ def test_a_count_that_is_told_beside_a_band_is_what_one_record_less_is_told_of()
 
 def test_frequencies_are_people():
     tree = flat_tree([[3, 1], [8, 8]])
-    people = replace(people_of(tree), weights=Weights.FREQUENCIES)
+    people = replace(people_of(tree), rows=RowWeights(Weights.FREQUENCIES))
     assert share(contribution(tree, people)) == pytest.approx(1 / 4)
 
 
 def test_under_sampling_weights_the_ends_are_of_people_and_of_weights():
     tree, people = two_alike()
-    weighed = replace(people, weight=np.array([5.0, 1.0, 1.0]), weights=Weights.SAMPLING)
+    weighed = replace(people, weight=np.array([5.0, 1.0, 1.0]), rows=RowWeights(Weights.SAMPLING))
     tree = unlabelled(tree, class_counts=None, records=None)
     known = certain(np.array([[0.5, 0.5], [0.8, 0.2], [0.5, 0.5]]))
     taken = contribution(tree, weighed, known, knowledge=AT_LEAVES)
@@ -296,7 +296,7 @@ def test_under_sampling_weights_the_ends_are_of_people_and_of_weights():
 
 def test_under_sampling_weights_labels_alone_leave_it_open():
     tree, people = two_alike()
-    weighed = replace(people, weight=np.array([5.0, 1.0, 1.0]), weights=Weights.SAMPLING)
+    weighed = replace(people, weight=np.array([5.0, 1.0, 1.0]), rows=RowWeights(Weights.SAMPLING))
     labels = Knowledge(leaf="labels", split="none")
     known = certain(np.full((3, 2), 0.5))
     reading = contribution(tree, weighed, known, knowledge=labels).reading
