@@ -20,7 +20,7 @@ from treewarden.ppdm_models.formats.pmml._statistics import (
 )
 from treewarden.ppdm_models.formats.pmml._values import Failure, Vocabulary, number
 from treewarden.ppdm_models.tree.nodes import WHERE_BANDS, Impurity
-from treewarden.ppdm_models.tree.predicate import Always, Predicate
+from treewarden.ppdm_models.tree.predicate import Predicate
 from treewarden.ppdm_models.tree.tree import (
     Band,
     Criterion,
@@ -229,20 +229,12 @@ class _NodeReader:
         )
 
     def _test(self, item: Outline) -> Predicate:
-        if item.parent is None and not item.predicates:
-            self.fields.notes.append(
-                f"{self.fail.source}:{item.element.line}: the root has no predicate, so "
-                "it accepts every record"
-            )
-            return Always()
-        if len(item.predicates) != 1:
-            count = len(item.predicates)
-            raise self.fail(
-                item.element,
-                f"it has {count} predicates, but one is expected"
-                if count
-                else "it has no predicate",
-            )
+        count = len(item.predicates)
+        if count > 1:
+            raise self.fail(item.element, f"it has {count} predicates, but one is expected")
+        if not count:  # the schema of PMML 4.4 requires one of every Node, the root too
+            advice = "; write <True/>, which takes all records" if item.parent is None else ""
+            raise self.fail(item.element, f"it has no predicate{advice}")
         return read_predicate(item.predicates[0], self.fields, self.fail)
 
     def _score(self, element: Element) -> str | float | None:

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from tests.kit import places
+from tests.kit.rows import rows
 from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.files.load import load_tree, read_tree
 from treewarden.ppdm_models.tables.predict import labels, predict
 from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
-from treewarden.ppdm_models.tree.predicate import Always
 from treewarden.ppdm_models.tree.tree import Task
 
 GOOD = places.DATA / "formats" / "pmml" / "good"
@@ -81,15 +81,19 @@ def test_what_is_predicted_follows_from_the_target_where_the_model_does_not_say_
     assert "functionName" in tree.notes[0]
 
 
-def test_a_root_without_a_predicate_takes_every_record_and_any_other_node_is_refused():
-    bare = SPLIT.replace("<True/>", "").format("x", "x")
-    tree = load_tree(pmml(X + Y, bare), "m.pmml")
-    assert tree.root.test == Always()
-    assert "the root has no predicate" in tree.notes[0]
-    with pytest.raises(TreeFormatError, match="it has no predicate"):
-        load_tree(
-            pmml(X + Y, bare.replace("</Node></Node>", '</Node><Node score="1"/></Node>')), ""
-        )
+@rows(
+    ("nodes", "advice"),
+    [
+        (SPLIT.replace("<True/>", "").format("x", "x"), "write <True/>, which takes all records"),
+        (
+            SPLIT.format("x", "x").replace("</Node></Node>", '</Node><Node score="1"/></Node>'),
+            "export it again",
+        ),
+    ],
+)
+def test_a_node_without_a_predicate_is_refused_as_nobody_knows_whom_it_takes(nodes, advice):
+    with pytest.raises(TreeFormatError, match=f"it has no predicate; {advice}"):
+        load_tree(pmml(X + Y, nodes), "m.pmml")
 
 
 def test_what_early_files_call_a_composite_predicate_is_a_compound_one():
