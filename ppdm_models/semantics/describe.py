@@ -224,6 +224,7 @@ def _features(model: Model, tested: set[str]) -> list[dict[str, object]]:
             "name": feature.name,
             "type": "numeric" if feature.numeric else "categorical",
             "tested": feature.name in tested,
+            "values": len(feature.values),
         }
         for feature in model.features
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -12,6 +13,7 @@ from tests.kit.run import run_command
 from treewarden.jobs.inspecting import leaf_lines, lines
 from treewarden.ppdm_models.semantics.describe import describe, leaf_entries
 from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
+from treewarden.ppdm_models.tree.tree import Feature
 
 COUNTED = stump(40.0, "no", "yes", counts=(3.0, 7.0))
 
@@ -34,6 +36,15 @@ def test_the_main_facts_stand_one_to_a_line(files):
         "  smallest leaf  8 people",
     ):
         assert line in text.splitlines()
+
+
+def test_values_of_a_column_that_no_node_tests_are_told():
+    street = Feature("street", numeric=False, values=("Elm", "Oak", "12 Rue Morgue"))
+    model = replace(COUNTED, features=(*COUNTED.features, street))
+    text = " ".join(said(model).split())
+    listed = "the file also lists the values of 2 features that no node tests: sex (2), street (3)"
+    assert listed in text
+    assert "also lists" not in said(replace(COUNTED, features=COUNTED.features[:1]))
 
 
 def test_leaves_are_listed_when_asked_for(files):

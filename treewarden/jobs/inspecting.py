@@ -143,6 +143,7 @@ def facts(description: Said) -> Iterator[tuple[str, str]]:
         f"{counted(description['leaves'], 'leaf', 'leaves')}, {depth}",
     )
     yield "splits on", _tests(description["features"])
+    yield from _untested_values(description["features"])
     yield "publishes", _publishes(description["publishes"], description["leaves"])
     if description["publishes"]["unused"]:
         yield "", f"{', '.join(description['publishes']['unused'])}: not used by audits"
@@ -213,6 +214,21 @@ def _tests(features: Sequence[Said]) -> str:
     return (
         f"{len(tested)} of {counted(len(features), 'feature', 'features')}: {_first_names(tested)}"
     )
+
+
+def _untested_values(features: Sequence[Said]) -> Iterator[tuple[str, str]]:
+    """Yield which features have values in the file though no node tests them."""
+    names = [
+        f"{feature['name']} ({count(feature['values'])})"
+        for feature in features
+        if feature.get("values") and not feature["tested"]
+    ]
+    if names:
+        of_features = counted(len(names), "feature", "features")
+        yield (
+            "",
+            f"the file also lists the values of {of_features} that no node tests: {_first_names(names)}",
+        )
 
 
 def _publishes(description: Said, leaves: int) -> str:

@@ -33,8 +33,8 @@ def test_a_description_says_what_is_published():
         "classes": ["yes", "no"],
         "outputs": 1,
         "features": [
-            {"name": "temperature", "type": "numeric", "tested": True},
-            {"name": "outlook", "type": "categorical", "tested": True},
+            {"name": "temperature", "type": "numeric", "tested": True, "values": 0},
+            {"name": "outlook", "type": "categorical", "tested": True, "values": 3},
         ],
         "criterion": None,
         "support": {
