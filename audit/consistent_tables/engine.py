@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -68,11 +67,7 @@ from treewarden.audit.progress import Clock, OutOfTimeError, Share, clock, nobod
 from treewarden.audit.reading import Undetermined, exactly
 from treewarden.audit.system.system import System, doubled
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray, distinct
-from treewarden.ppdm_models.tree.predicate import CategoryTest
 from treewarden.ppdm_models.tree.tool import Tool
-
-if TYPE_CHECKING:  # of such sets only
-    from treewarden.audit.consistent_tables.witnesses.ordered_sets import OrderedSets
 
 PARTS = 4
 """Of the work: facts of leaves, those of splits, proofs and tables, exchanges in the tables that are shown."""
@@ -114,7 +109,7 @@ def reason(
         run = ReasoningState(
             facts,
             closed_form(bare),
-            WitnessPool(shown, sets=_sets_by_order(shown)),
+            WitnessPool(shown),
             until.share(1 - WITNESS_SHARE),
         )
         if truth is not None:
@@ -143,33 +138,34 @@ def _prepared(
         facts = with_splits(bare, system, until)
         if not facts.splits:
             until.check()
-            return facts, facts
+            return facts, _with_sets(facts)
         from treewarden.audit.consistent_tables.facts.intervals import with_intervals  # of splits
 
         facts = with_intervals(facts, until)
         if truth is not None:
             facts = with_intervals(without_false_splits(facts, truth, until), until)
-        shown = facts_of_witnesses(facts, truth, until)
+        shown = _with_sets(facts_of_witnesses(facts, truth, until))
         until.check()
     except OutOfTimeError:
         return None
     return facts, shown
 
 
-def _sets_by_order(facts: Facts) -> tuple[OrderedSets, ...]:
-    """Return the published sets of categories that the learner may not have compared in another table."""
+def _with_sets(facts: Facts) -> Facts:
+    """Return the facts of tables that show what is possible with the sets of categories that are compared by order."""
     case, by = facts.case, grower(facts.case)
-    named = (node.test for node in case.tree.nodes if isinstance(node.test, CategoryTest))
-    if not any(test.negated or len(test.values) > 1 for test in named) or not by.orders_sets:
-        return ()
-    is_supposed = case.knowledge.split is not SplitLevel.NONE or bool(facts.splits)
-    if by.tool is Tool.UNKNOWN and (facts.classes != 2 or not is_supposed):
-        return ()
+    if not by.orders_sets or case.knowledge.split is SplitLevel.NONE:
+        return facts
+    if all(feature.numeric for feature in case.tree.features):
+        return facts
+    if by.tool is Tool.UNKNOWN and facts.classes != 2:
+        return facts
     from treewarden.audit.consistent_tables.witnesses.ordered_sets import (  # of such sets only
         ordered_sets,
     )
 
-    return ordered_sets(facts)
+    sets = ordered_sets(facts)
+    return replace(facts, sets=sets) if sets else facts
 
 
 def _truth(facts: Facts) -> IntArray | None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -38,9 +38,6 @@ from treewarden.audit.workers.processes import each_done
 from treewarden.ppdm_models.arrays import BoolArray, IndexArray, IntArray
 from treewarden.ppdm_models.errors import TreewardenError
 
-if TYPE_CHECKING:  # of splits only
-    from treewarden.audit.consistent_tables.witnesses.ordered_sets import OrderedSets
-
 NOBODY = np.zeros(0, dtype=np.intp)
 NO_BINS = np.zeros(0, dtype=np.int32)
 NOT_SAID = Undetermined("the policy does not need it")
@@ -52,9 +49,8 @@ Ends = tuple[IntArray, IntArray, IntArray, IntArray]
 class FixedState:
     """What stays the same: the facts, the first world (P, m), and the ends of each cell when questions began.
 
-    ``shown`` are the facts of tables that show what is possible, which the first one obeys where it ``is_shown``, and
-    ``sets`` those that must be compared in them (``WitnessPool``). ``plain`` is kept for those who ask here, and does
-    not travel: see ``LearnedCuts``.
+    ``shown`` are the facts of tables that show what is possible, which the first one obeys where it ``is_shown``.
+    ``plain`` is kept for those who ask here, and does not travel: see ``LearnedCuts``.
     """
 
     facts: Facts
@@ -62,13 +58,11 @@ class FixedState:
     first: IntArray
     is_shown: bool
     ends: Ends
-    sets: tuple[OrderedSets, ...] = ()
     plain: dict[int, IntegerRows] = field(default_factory=dict)
 
     def __reduce__(self) -> tuple[Callable[..., FixedState], tuple[object, ...]]:
         """Return what travels."""
-        parts = self.facts, self.shown, self.first, self.is_shown, self.ends, self.sets
-        return FixedState, parts
+        return FixedState, (self.facts, self.shown, self.first, self.is_shown, self.ends)
 
     def since(
         self,
@@ -100,7 +94,7 @@ class Since:
         for end, (at, values) in zip((low, high, least, most), self.moved, strict=True):
             end.ravel()[at] = values
         shown = [start.first] if start.is_shown else []
-        pool = RecordedPool(start.shown, shown, size=len(shown), base=start.first, sets=start.sets)
+        pool = RecordedPool(start.shown, shown, size=len(shown), base=start.first)
         pool.low, pool.high, pool.unsure = least, most, np.zeros(low.shape, dtype=bool)
         return CellBounds(low, high), pool, LearnedCuts(self.lines, self.met, start.plain)
 
@@ -132,12 +126,7 @@ def start_of(facts: Facts, bounds: CellBounds, pool: WitnessPool) -> FixedState:
     shown = lean if pool.facts is facts else _without_people(pool.facts)
     assert pool.first is not None
     return FixedState(
-        facts=lean,
-        shown=shown,
-        first=pool.first,
-        is_shown=not pool.is_empty,
-        ends=ends,
-        sets=pool.sets,
+        facts=lean, shown=shown, first=pool.first, is_shown=not pool.is_empty, ends=ends
     )
 
 

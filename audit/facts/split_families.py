@@ -318,19 +318,22 @@ def _has_small_category(at: NodeAttribute, family: SplitFamily, by: Grower) -> b
 def _ordered(at: NodeAttribute, family: SplitFamily, by: Grower) -> LeftOut:
     """Return sets of categories of which it is not known which were compared.
 
-    Where the program may order them by shares, another table may have others compared than the true one: what is worse
-    in the true table alone says nothing of those.
+    Another table may have others compared than the true one, which is looked at table by table
+    (``audit.consistent_tables.witnesses.ordered_sets``), but for Spark's order with more than two classes.
     """
+    name = at.attribute.name
     if by.tool is Tool.SPARK:
         why = "sets of values of {}, of which Spark compares the cuts of an order alone"
-        return LeftOut(at.node, at.attribute.name, why, implying=(family,))
+        if by.classes > 2:
+            return LeftOut(at.node, name, why, implying=(family,))
+        return LeftOut(at.node, name, why, possible=(family,))
     large = _only(family, np.isin(family.admissible, _large(at, family, by)[1]))
     supposed = (large,) if len(large.admissible) else ()
     if by.classes == 2 and _has_small_category(at, family, by):
         why = "sets of values of {}, some of which have fewer records than the smallest leaf"
-        return LeftOut(at.node, at.attribute.name, why, implying=(family,), supposed=supposed)
-    why = "sets of values of {}, as the program may not have compared all (--learner)"
-    return LeftOut(at.node, at.attribute.name, why, possible=(family,), supposed=supposed)
+    else:
+        why = "sets of values of {}, as the program may not have compared all (--learner)"
+    return LeftOut(at.node, name, why, possible=(family,), supposed=supposed)
 
 
 def _only(family: SplitFamily, mask: BoolArray) -> SplitFamily:
@@ -347,7 +350,9 @@ def _unlisted_sets(at: NodeAttribute, bins: Bins, by: Grower) -> LeftOut | None:
         return None
     if here > MOST_BINS_FOR_SUBSETS:
         why = f"sets of the values of {{}}, as there are more than {MOST_BINS_FOR_SUBSETS}"
-        return LeftOut(at.node, at.attribute.name, why, is_open=True)
+        # Whole tables are held against the cuts of an order, however many categories there are.
+        is_ordered = by.tool in (Tool.RPART, Tool.SPARK) and by.classes == 2
+        return LeftOut(at.node, at.attribute.name, why, is_open=not is_ordered)
     sets = family_of(replace(at, grouping=Grouping.SUBSET), bins, by)
     why = "sets of the values of {}, as the tree shows none"
     return None if sets is None else LeftOut(at.node, at.attribute.name, why, possible=(sets,))

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,9 @@ from treewarden.ppdm_models.tree.column import number_text
 from treewarden.ppdm_models.tree.predicate import features_of
 from treewarden.ppdm_models.tree.tool import Tool
 from treewarden.ppdm_models.tree.tree import Tree
+
+if TYPE_CHECKING:  # of sets of categories only
+    from treewarden.audit.consistent_tables.facts.category_orders import OrderedSets
 
 # Candidates that a learner with a known order compared before the split that it chose: none of them is as good.
 
@@ -125,7 +128,8 @@ class Facts:
     """One tree's ``problem``, everything that a world must obey, and where its rows are in the tree.
 
     Groups are profiles in position order, ``order`` maps positions to profiles. ``strict`` says that the learner takes
-    the first of equally good splits.
+    the first of equally good splits. ``sets`` are columns of which other tables may have other sets of categories
+    compared: what a table that shows what is possible must obey beside its rows.
     """
 
     case: Case
@@ -133,6 +137,7 @@ class Facts:
     order: IndexArray
     problem: Problem
     notes: tuple[str, ...] = ()
+    sets: tuple[OrderedSets, ...] = ()
 
     @property
     def counts(self) -> IntArray:

@@ -157,6 +157,10 @@ class ChangeChecker:
                 some = here[begin : begin + step]
                 good[some] = self._split_holds(split, changes.select(some), clock, raised[some])
         self._lines_hold(changes, good, clock, leaf)
+        for sets in self.facts.sets if good.any() else ():
+            clock.check()
+            left = np.flatnonzero(good)
+            good[left] = sets.allows_moves(self.table, changes.select(left).moves())
         return np.flatnonzero(good)
 
     def _above(self, rows: Mapping[int, Sequence[Row]], leaf: int | None) -> Iterator[Row]:

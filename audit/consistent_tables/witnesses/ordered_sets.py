@@ -1,115 +1,92 @@
-"""Sets of categories that a learner compares only as cuts of an order, which another table may change.
-
-With two classes rpart puts the categories at a node in the order of the first class's share. The best set of all is
-among the cuts of that order (Breiman et al. 1984, theorem 4.5), but for a smallest leaf, which may leave the best one
-out. Spark's order is that of the second class's records, in which the best need not be a cut; with more classes it is
-that of impurities. A table in which the published set is no such cut does not show anything: the learner never looks at
-it there.
-"""
+"""The columns of a tree's nodes of which another table may have other sets of categories compared than the true one."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from enum import Enum
-
 import numpy as np
 
+from treewarden.audit.consistent_tables.facts.category_orders import (
+    CategoryOrder,
+    OrderedSets,
+    OrderRule,
+)
 from treewarden.audit.consistent_tables.facts.facts import Facts
-from treewarden.audit.facts.grower import grower
+from treewarden.audit.facts.grower import Grower, grower
 from treewarden.audit.facts.node_candidates import grouping_of_categories
 from treewarden.audit.facts.rows import Grouping
-from treewarden.ppdm_models.arrays import BoolArray, IntArray
+from treewarden.audit.facts.split_families import MOST_BINS_FOR_SUBSETS
+from treewarden.audit.knowledge.knowledge import possible_criteria
+from treewarden.ppdm_models.arrays import IntArray
 from treewarden.ppdm_models.tree.column import CategoricalColumn
-from treewarden.ppdm_models.tree.predicate import CategoryTest
+from treewarden.ppdm_models.tree.predicate import features_of
 from treewarden.ppdm_models.tree.tool import Tool
-
-
-class CategoryOrder(Enum):
-    """By what a learner puts categories in order."""
-
-    SHARE = "the share of the first class"
-    RECORDS = "the records of the second class"
-    UNKNOWN = "something else"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class OrderedSets:
-    """A node's published set: which position has which category (S, C), their records (C,), and which go left (C,)."""
-
-    span: slice
-    has: IntArray
-    records: IntArray
-    is_left: BoolArray
-    order: CategoryOrder = CategoryOrder.SHARE
-
-    def allows(self, tables: IntArray) -> BoolArray:
-        """Return in which tables (K, P, m) the set is a cut of the categories in their order."""
-        return self._are_cuts(tables[:, self.span, 0] @ self.has)
-
-    def allows_moves(
-        self, table: IntArray, moves: tuple[tuple[IntArray, IntArray], ...]
-    ) -> BoolArray:
-        """Return after which of K changes of a table (P, m) the set is such a cut.
-
-        Each of ``moves`` is which position (K,) gets how many records of the first class (K,).
-        """
-        first = table[self.span, 0] @ self.has
-        number = len(moves[0][0])
-        if number == 0:
-            return np.ones(0, dtype=bool)
-        after = np.repeat(first[None], number, axis=0)
-        for position, gets in moves:
-            inside = (position >= self.span.start) & (position < self.span.stop)
-            after[inside] += self.has[position[inside] - self.span.start] * gets[inside, None]
-        return self._are_cuts(after)
-
-    def _are_cuts(self, first: IntArray) -> BoolArray:
-        """Return for counts of the first class (K, C) whether the set is a cut."""
-        if self.order is CategoryOrder.UNKNOWN:
-            return np.zeros(len(first), dtype=bool)
-        rank, size = first, self.records
-        if self.order is CategoryOrder.RECORDS:
-            rank, size = self.records - first, np.ones_like(self.records)
-        left, right = self.is_left, ~self.is_left
-        # Shares a / n and b / m are compared as a m and b n, which are whole.
-        ahead = rank[:, left, None] * size[None, None, right]
-        behind = rank[:, None, right] * size[None, left, None]
-        below, above = (ahead < behind).all(axis=(1, 2)), (ahead > behind).all(axis=(1, 2))
-        return np.asarray(below | above)
+from treewarden.ppdm_models.tree.tree import Criterion, Node
 
 
 def ordered_sets(facts: Facts) -> tuple[OrderedSets, ...]:
-    """Return the published sets that the learner may not have compared in another table."""
+    """Return the columns of all nodes whose cuts whole tables are to be held against."""
     case = facts.case
-    tree = case.tree
+    tree, by = case.tree, grower(case)
     if grouping_of_categories(tree) is not Grouping.SUBSET:
         return ()
-    order, ordered = _order(facts), list[OrderedSets]()
-    smallest = np.inf if grower(case).tool is Tool.SPARK else grower(case).surely
-    for inner in tree.nodes:
-        node, children = inner.index, inner.children
-        test = tree.nodes[children[0]].test if len(children) == 2 else None
-        if not isinstance(test, CategoryTest):
-            continue
-        column = case.population.columns[test.feature]
-        assert isinstance(column, CategoricalColumn)
-        span, left = facts.span(node), facts.span(children[0])
-        codes, counts = column.codes[facts.order][span], facts.counts[span]
-        there = np.unique(codes[codes >= 0])
-        has = (codes[:, None] == there[None]).astype(np.int64)
-        records = counts @ has
-        goes = np.zeros(len(codes), dtype=bool)
-        goes[left.start - span.start : left.stop - span.start] = True
-        is_left = np.array([goes[codes == code].any() for code in there])
-        if len(there) > 2 and (records < smallest).any() and is_left.any() and not is_left.all():
-            ordered.append(OrderedSets(span, has, records, is_left, order))
-    return tuple(ordered)
+    names = [feature.name for feature in tree.features if feature.name in case.population.qi]
+    columns = {name: case.population.columns[name] for name in names}
+    rule = _rule(facts)
+    return tuple(
+        sets
+        for node in tree.nodes
+        if len(node.children) == 2 and facts.counts[facts.span(node.index)].any()
+        for name, column in columns.items()
+        if isinstance(column, CategoricalColumn)
+        for sets in [_at(facts, node, column.codes[facts.order], name, rule)]
+        if sets is not None and _may_miss_the_best(sets, by)
+    )
 
 
-def _order(facts: Facts) -> CategoryOrder:
-    """Return by what the learner orders categories; not known where records weigh, or Spark had more classes."""
-    if facts.case.population.weight is not None:
-        return CategoryOrder.UNKNOWN
-    if grower(facts.case).tool is not Tool.SPARK:
-        return CategoryOrder.SHARE
-    return CategoryOrder.RECORDS if facts.classes == 2 else CategoryOrder.UNKNOWN
+def _at(
+    facts: Facts, node: Node, codes: IntArray, name: str, rule: OrderRule
+) -> OrderedSets | None:
+    """Return the categories (P,) of a column at a node; None where one is missing or there are fewer than three."""
+    span, left = facts.span(node.index), facts.span(node.children[0])
+    codes, counts = codes[span], facts.counts[span]
+    present = np.unique(codes)
+    if len(present) < 3 or present[0] < 0:
+        return None
+    has = (codes[:, None] == present[None]).astype(np.int64)
+    is_left = np.zeros(len(codes), dtype=bool)
+    is_left[left.start - span.start : left.stop - span.start] = True
+    sides = [is_left[codes == code] for code in present]
+    is_own = name in features_of(facts.case.tree.nodes[node.children[0]].test)
+    own = np.array([side.any() for side in sides])
+    is_whole = all(side.all() or not side.any() for side in sides)
+    if is_own and not (is_whole and own.any() and not own.all()):
+        return None
+    return OrderedSets(
+        span=span,
+        has=has,
+        records=counts @ has,
+        is_left=is_left,
+        left_records=int(counts[is_left].sum()),
+        own=own if is_own else None,
+        rule=rule,
+    )
+
+
+def _may_miss_the_best(sets: OrderedSets, by: Grower) -> bool:
+    """Return whether rows do not say all of the sets: the best may be no cut, or there are too many to list."""
+    is_small = bool((sets.records < by.surely).any())
+    return by.tool is Tool.SPARK or is_small or len(sets.records) > MOST_BINS_FOR_SUBSETS
+
+
+def _rule(facts: Facts) -> OrderRule:
+    """Return how the learner orders categories; not known where records weigh, or Spark had more classes."""
+    case, by = facts.case, grower(facts.case)
+    known = case.knowledge.split
+    criteria = possible_criteria(case.knowledge, case.tree)
+    if known.is_criterion:
+        criteria = (Criterion(known.value),)
+    order = CategoryOrder.RECORDS if by.tool is Tool.SPARK else CategoryOrder.SHARE
+    if case.population.weight is not None or facts.classes != 2:
+        order = CategoryOrder.UNKNOWN
+    # No program puts categories in an order by gain ratios.
+    usual = tuple(each for each in criteria if each is not Criterion.GAIN_RATIO)
+    return OrderRule(order, usual, by.smallest)

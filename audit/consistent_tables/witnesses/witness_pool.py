@@ -6,7 +6,6 @@ Every table is re-checked exactly, and cells that are not decided are ordered by
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,9 +16,6 @@ from treewarden.audit.facts.grower import grower
 from treewarden.audit.facts.rows import Grouping
 from treewarden.audit.progress import FOREVER, Clock
 from treewarden.ppdm_models.arrays import BoolArray, IntArray
-
-if TYPE_CHECKING:  # of splits only
-    from treewarden.audit.consistent_tables.witnesses.ordered_sets import OrderedSets
 
 MOST_TABLES = 64
 
@@ -96,7 +92,7 @@ class WitnessPool:
     """Worlds, each checked exactly, and the least and greatest count that they reach per cell, shape (P, m).
 
     ``facts`` are those of tables that show what is possible (``facts_of_witnesses``), ``unsure`` the cells (P, m) that
-    other tables move, which rest on a tie, or on a set that is not compared there (``sets``); ``base`` is one of those,
+    other tables move, which rest on a tie, or on a set that is not compared there; ``base`` is one of those,
     where no other is known. ``swaps`` holds, per cell and side, the swap that moved it and the number of the world it
     starts from. Of the first ``changed`` tables each record was changed alone.
     """
@@ -110,7 +106,6 @@ class WitnessPool:
     changed: int = 0
     unsure: BoolArray = field(init=False)
     base: IntArray | None = None
-    sets: tuple[OrderedSets, ...] = ()
 
     def __post_init__(self) -> None:
         shape = (len(self.facts.counts), self.facts.classes)
@@ -135,13 +130,13 @@ class WitnessPool:
     def has_compared(self, tables: IntArray) -> BoolArray:
         """Return in which tables (K, P, m) the learner compares each published set of categories."""
         has: BoolArray = np.ones(len(tables), dtype=bool)
-        for ordered in self.sets if len(tables) else ():
+        for ordered in self.facts.sets if len(tables) else ():
             has &= ordered.allows(tables)
         return has
 
     def add(self, tables: IntArray) -> None:
         """Add worlds, shape (K, P, m), that were checked; those whose published sets are compared."""
-        if self.sets:
+        if self.facts.sets:
             has = self.has_compared(tables)
             self._leave_open(tables[~has])
             tables = tables[has]
@@ -186,9 +181,6 @@ class WitnessPool:
     def add_swap(self, base: int, swap: Swap) -> None:
         """Note a checked neighbour of one of the pool's worlds."""
         table = self.tables[base]
-        if self.sets and not self.has_compared(swap.applied(table)[None]).all():
-            self._leave_open(swap.applied(table)[None])
-            return
         self.size += 1
         touched = [(swap.first, swap.klass, -1), (swap.first, swap.other, 1)]
         if swap.second is not None:
@@ -201,15 +193,6 @@ class WitnessPool:
 
     def add_changes(self, base: int, changes: TableChanges) -> None:
         """Note the worlds that checked changes of one of the pool's worlds lead to."""
-        table = self.tables[base]
-        compared: BoolArray = np.ones(len(changes), dtype=bool)
-        for ordered in self.sets:
-            compared &= ordered.allows_moves(table, changes.moves())
-        for number in np.flatnonzero(~compared).tolist():
-            self._leave_open(changes.applied(number, table)[None])
-        self._add_moves(base, changes.select(compared))
-
-    def _add_moves(self, base: int, changes: TableChanges) -> None:
         table, first, second = self.tables[base], changes.first, changes.second
         own, other, to = changes.own, changes.other, changes.to
         both = second != first

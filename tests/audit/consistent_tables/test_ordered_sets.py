@@ -11,17 +11,21 @@ import treewarden as tw
 from tests.kit.order_learner import OrderedTree, OrderLearner, drawn_tree
 from tests.kit.tiers import cases
 from treewarden.audit.consistent_tables.engine import reason_in_doubt
+from treewarden.audit.consistent_tables.facts.category_orders import (
+    CategoryOrder,
+    OrderedSets,
+    OrderRule,
+)
 from treewarden.audit.consistent_tables.facts.facts import facts_of
 from treewarden.audit.consistent_tables.portions import start_of
 from treewarden.audit.consistent_tables.proofs.bounds import closed_form
-from treewarden.audit.consistent_tables.witnesses.ordered_sets import (
-    CategoryOrder,
-    OrderedSets,
-    ordered_sets,
-)
+from treewarden.audit.consistent_tables.witnesses.changes import ChangeChecker
+from treewarden.audit.consistent_tables.witnesses.ordered_sets import ordered_sets
 from treewarden.audit.consistent_tables.witnesses.witness_pool import TableChanges, WitnessPool
+from treewarden.audit.progress import FOREVER
 from treewarden.audit.system.system import build_system
 from treewarden.ppdm_models.tree.tool import Tool
+from treewarden.ppdm_models.tree.tree import Criterion
 
 FRAME = {
     "frame": [
@@ -73,65 +77,100 @@ def test_a_table_in_which_rpart_does_not_compare_the_set_shows_nothing(more, tmp
     assert found.verdict is tw.Verdict.UNDETERMINED
 
 
-HAS = np.eye(3, dtype=np.int64)
-SETS = OrderedSets(slice(0, 3), HAS, np.array([2, 1, 4]), np.array([False, False, True]))
+RULE = OrderRule(CategoryOrder.SHARE, (), smallest=1)
+IS_LEFT = np.array([False, False, True])
+SETS = OrderedSets(
+    span=slice(0, 3),
+    has=np.eye(3, dtype=np.int64),
+    records=np.array([2, 1, 4]),
+    is_left=IS_LEFT,
+    left_records=4,
+    own=IS_LEFT,
+    rule=RULE,
+)
 FIRST = np.array([[1, 0, 2], [2, 1, 2], [0, 0, 2], [1, 1, 2], [2, 0, 2]])
 TABLES = np.stack([FIRST, np.array([2, 1, 4]) - FIRST], axis=2)
+
+
+def by(order, *criteria):
+    return replace(SETS, rule=OrderRule(order, criteria, smallest=1))
 
 
 def test_a_set_is_a_cut_of_the_order_or_it_is_not():
     # The shares of v4 are 1/2 throughout: a cut parts them from those of v2 and v3, on the same side of both.
     assert SETS.allows(TABLES).tolist() == [False, True, True, False, False]
     # Of the second class v4 has two records throughout, v2 and v3 have fewer, or v2 as many.
-    by_records = replace(SETS, order=CategoryOrder.RECORDS)
-    assert by_records.allows(TABLES).tolist() == [True, True, False, True, True]
-    assert not replace(SETS, order=CategoryOrder.UNKNOWN).allows(TABLES).any()
+    assert by(CategoryOrder.RECORDS).allows(TABLES).tolist() == [True, True, False, True, True]
+    assert not by(CategoryOrder.UNKNOWN).allows(TABLES).any()
+
+
+def test_no_other_cut_is_as_good_as_the_chosen_set():
+    # Shares 0, 1/8 and 1/2: the cut below v4 is chosen, the one below v3 is worse.
+    sets = replace(by(CategoryOrder.SHARE, Criterion.GINI), records=np.array([2, 8, 4]))
+    first = np.array([[0, 1, 2], [0, 4, 2], [2, 0, 2], [0, 0, 2]])
+    tables = np.stack([first, sets.records - first], axis=2)
+    # Then v3 is as often of the first class as v4 (a tie), v4 lies between, and nobody else is of the first class.
+    assert sets.allows(tables).tolist() == [True, False, False, True]
+    # The other cut, with two records on one side, is better in this table, and too small for leaves of three.
+    better = np.array([[[2, 0], [3, 5], [1, 3]]])
+    small = replace(sets, rule=replace(sets.rule, smallest=3))
+    assert not sets.allows(better).any()
+    assert small.allows(better).all()
 
 
 @pytest.mark.parametrize("order", CategoryOrder)
 @pytest.mark.parametrize("number", range(len(TABLES)))
 def test_changes_of_a_table_are_judged_as_the_changed_tables_are(order, number):
-    sets = replace(SETS, order=order)
+    sets = by(order, Criterion.ENTROPY)
     table = TABLES[number]
     wholes = np.indices((3, 2, 3, 2, 2)).reshape(5, -1)
     # A record that changes alone is its own partner, and has one class.
     alone = wholes[0] == wholes[2]
     every = TableChanges(*np.where(alone, wholes[[0, 1, 0, 1, 4]], wholes))
     tables = np.array([every.applied(k, table) for k in range(len(every))])
+    is_table = (tables >= 0).all(axis=(1, 2))
+    every, tables = every.select(is_table), tables[is_table]
     judged = sets.allows_moves(table, every.moves())
     assert judged.tolist() == sets.allows(tables).tolist()
     assert len(sets.allows_moves(table, every.select(np.zeros(0, dtype=int)).moves())) == 0
 
 
-def test_a_pool_takes_no_change_after_which_the_set_is_not_compared():
+def shown_facts(tree):
+    facts = facts_of(build_system(tree.case()))
+    return replace(facts, sets=ordered_sets(facts))
+
+
+def test_no_change_leads_to_a_table_in_which_the_set_is_not_compared():
     records = [("v0",)] * 2 + [("v1",)] * 2 + [("v2",)] * 4
     tree = OrderedTree(OrderLearner(Tool.RPART, smallest=3), records, [1, 0, 1, 0, 0, 0, 0, 0], 1)
-    facts = facts_of(build_system(tree.case()))
-    (sets,) = ordered_sets(facts)
+    facts = shown_facts(tree)
     table = facts.arranged(tree.case().population.truth)
-    pool = WitnessPool(facts, sets=(sets,))
-    pool.add(table[None])
-    # The record of class b in v1 changes with one of v2: then v2 lies between v1 and v0 in the order.
+    # The record of class b in v1 gets the class a: then v1 is as v2 in the order, where v0 is on the side of v1.
     one = np.array([1])
-    change = TableChanges(first=one, own=one, second=one + 1, other=one - 1, to=one - 1)
-    assert not sets.allows(change.applied(0, table)[None]).any()
-    pool.add_changes(0, change)
-    assert np.array_equal(pool.low, pool.high)
-    assert pool.unsure[1:].all()
-    assert not pool.swaps
-    pool.sets = ()
-    pool.add_changes(0, change)
-    assert (pool.low[1:] < pool.high[1:]).all()
+    change = TableChanges(first=one, own=one, second=one, other=one, to=one - 1)
+    free = with_free_leaves(facts)
+    assert not len(ChangeChecker(free, table).allowed(change, FOREVER))
+    assert len(ChangeChecker(replace(free, sets=()), table).allowed(change, FOREVER))
+    pool = WitnessPool(free)
+    pool.add(np.array([table, change.applied(0, table)]))
+    assert np.array_equal(pool.tables, [table])
+    assert pool.unsure.any() or np.array_equal(pool.low, pool.high)
+
+
+def with_free_leaves(facts):
+    """Return facts of which no leaf says how many people of each class it has."""
+    low, high = np.zeros_like(facts.problem.low), np.full_like(facts.problem.high, 8)
+    return replace(facts, problem=replace(facts.problem, low=low, high=high))
 
 
 def test_what_other_processes_know_of_ordered_sets_is_what_is_known_here():
-    facts = facts_of(build_system(drawn_tree(4, Tool.SPARK).case()))
-    bounds, pool = closed_form(facts), WitnessPool(facts, sets=ordered_sets(facts))
+    facts = shown_facts(drawn_tree(4, Tool.SPARK))
+    bounds, pool = closed_form(facts), WitnessPool(facts)
     pool.add_truth(facts.arranged(facts.case.population.truth))
     start = loads(dumps(start_of(facts, bounds, pool)))
     _, there, _ = start.since(bounds, pool, {}, {}).over(start)
     others = np.stack([pool.tables[0], pool.tables[0][:, ::-1]])
-    assert pool.sets
+    assert facts.sets
     assert there.has_compared(others).tolist() == pool.has_compared(others).tolist()
 
 
