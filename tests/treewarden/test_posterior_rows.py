@@ -43,6 +43,18 @@ def test_a_class_is_proved_where_whole_records_leave_no_other(audit):
     assert proved == {("p1", "c1"), ("p3", "c0"), ("p4", "c2")}
 
 
+def test_who_may_be_certain_is_not_said_to_be_uncertain(audit):
+    evidence = audit.full.evidence
+    worlds = evidence.worlds
+    low, high = worlds.low.copy(), worlds.reached_high.copy()
+    low[1], high[1, 1] = 0, 3  # of the second profile it was neither proved nor refuted
+    unsure = replace(worlds, low=low, reached_high=high)
+    exposure = replace(audit.full, evidence=replace(evidence, worlds=unsure))
+    found = audit_table(Audit((exposure,))).to_pydict()
+    assert found["certain"][:9] == [False] * 3 + [None] * 3 + [False] * 3
+    assert found["proved_value"][:9] == [None] * 9
+
+
 def test_who_does_not_know_a_column_has_no_value_in_it(audit):
     found = audit_table(audit).to_pydict()
     blind = [

@@ -150,6 +150,11 @@ class Result:
         ``certain`` and ``proved_value``; first of all ``adversary``, where some were asked about who know some columns
         only. Of a model of numbers: the quasi-identifiers, and between which ends each person's lies.
 
+        ``low`` and ``high`` are the ends of the inferred probability, not of what is proved; ``decided`` says that it
+        was found. What is proved is about the whole group, so that all its rows say the same: ``certain`` is true if
+        everybody in it has ``proved_value``, false if another table shows that somebody need not, and missing if
+        neither was found. Who is missing counts as proved.
+
         Raises:
             UndeterminedError: there is no estimate.
         """

@@ -123,8 +123,8 @@ def posterior_rows(
     Columns: the QI values, ``weight`` (where a survey weighs people), ``records`` (of the profile), ``class``,
     ``probability`` (P*), ``low`` and ``high`` (what equally good estimates give), ``decided`` (false where the estimate
     of this profile was not found), ``certain`` (true where whole records prove that all of the profile have one class;
-    null where they were not asked) and ``proved_value`` (that class, else null); of a model with a claim of
-    differential privacy also ``privacy_loss``, what the labels cost each person of that class (null where nobody has
+    null where that was not decided, or not asked) and ``proved_value`` (that class, else null); of a model with a claim
+    of differential privacy also ``privacy_loss``, what the labels cost each person of that class (null where nobody has
     it). A column of ours whose name is ``taken`` gets a ``_`` behind it.
     """
     population, times = evidence.population, len(evidence.classes)
@@ -210,8 +210,9 @@ def _proved(evidence: Evidence, part: slice, classes: pa.Array) -> dict[str, pa.
         nothing = pa.nulls((part.stop - part.start) * times)
         return {"certain": nothing.cast(pa.bool_()), "proved_value": nothing.cast(pa.string())}
     certain = np.repeat(worlds.certain[part], times)
+    is_open = np.repeat(worlds.open_profiles[part], times)
     codes = np.repeat(worlds.certain_class[part], times)
-    return {"certain": array_of(certain), "proved_value": _texts(classes, codes, certain)}
+    return {"certain": array_of(certain, is_open), "proved_value": _texts(classes, codes, certain)}
 
 
 def _profiles(population: Population, start: int, end: int, times: int) -> dict[str, pa.Array]:
