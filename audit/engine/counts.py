@@ -135,14 +135,14 @@ def by_class(counts: Counts, low: IntArray, high: IntArray) -> tuple[IntArray, I
     return np.hstack([rest - high, low]), np.hstack([rest - low, high])
 
 
-def settled_class(counts: Counts, low: IntArray, high: IntArray) -> IntArray:
-    """Return the one class that all people of a cell have in each table within boxes (C, w), -1 where none: (C,).
+def settled(counts: Counts, boxes: RowBounds) -> IntArray:
+    """Return the one class that all people of a cell have in each table within boxes, -1 where none: (C,).
 
     Where people have amounts it is 0 of each cell of which only one sum is left.
     """
     if counts.amounts is not None:
-        return np.where((low == high).all(axis=1), 0, -1)
-    least, _ = by_class(counts, low, high)
+        return np.where(boxes.is_fixed.all(axis=1), 0, -1)
+    least, _ = by_class(counts, boxes.low, boxes.high)
     is_all = (least == counts.sizes[:, None]) & (counts.sizes[:, None] > 0)
     return np.where(is_all.any(axis=1), is_all.argmax(axis=1), -1)
 
@@ -413,8 +413,3 @@ class _BoxState:
         is_touched = np.zeros(len(self.counts.low), dtype=bool)
         is_touched[rows] = True
         return np.flatnonzero(is_touched)
-
-
-def settled(counts: Counts, boxes: RowBounds) -> IntArray:
-    """Return the class that each cell is proved to have, -1 where it may have others: (C,)."""
-    return settled_class(counts, boxes.low, boxes.high)

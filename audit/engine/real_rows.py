@@ -11,7 +11,7 @@ their sizes (Higham 2002, section 3.1), which holds in any order of the addition
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
@@ -176,36 +176,13 @@ def _by_each_row(
     least_each, most_each = least_each[chosen], most_each[chosen]
     above = (rows.high + 4 * room)[owner] - (lowest[owner] - smallest)
     below = (rows.low - 4 * room)[owner] - (highest[owner] - largest)
-    rises, falls = least_each > 0, most_each < 0
     # What is left for one unknown, divided by the end of its coefficient that gives it most room.
-    _lower(ends[1], column, rises, above, least_each, most_each)
-    _raise(ends[0], column, rises, below, most_each, least_each)
-    _lower(ends[1], column, falls, below, most_each, least_each)
-    _raise(ends[0], column, falls, above, least_each, most_each)
-
-
-def _lower(
-    ends: FloatArray,
-    column: IndexArray,
-    chosen: BoolArray,
-    left: FloatArray,
-    near_end: FloatArray,
-    far_end: FloatArray,
-) -> None:
-    quotients = np.maximum(left[chosen] / near_end[chosen], left[chosen] / far_end[chosen])
-    np.minimum.at(ends, column[chosen], quotients + 8 * UNIT * np.abs(quotients))
-
-
-def _raise(
-    ends: FloatArray,
-    column: IndexArray,
-    chosen: BoolArray,
-    left: FloatArray,
-    near_end: FloatArray,
-    far_end: FloatArray,
-) -> None:
-    quotients = np.minimum(left[chosen] / near_end[chosen], left[chosen] / far_end[chosen])
-    np.maximum.at(ends, column[chosen], quotients - 8 * UNIT * np.abs(quotients))
+    for some, up, down in ((least_each > 0, above, below), (most_each < 0, below, above)):
+        ends_of_coefficients = least_each[some], most_each[some]
+        least = np.minimum(*(down[some] / each for each in ends_of_coefficients))
+        most = np.maximum(*(up[some] / each for each in ends_of_coefficients))
+        np.maximum.at(ends[0], column[some], least - 8 * UNIT * np.abs(least))
+        np.minimum.at(ends[1], column[some], most + 8 * UNIT * np.abs(most))
 
 
 def _by_fillings(
@@ -371,13 +348,7 @@ class _DenseSystem:
     def from_rows(cls, rows: RealRows, low: IntArray, high: IntArray) -> _DenseSystem:
         """Return the system of rows whose ends are both known."""
         known = np.flatnonzero(np.isfinite(rows.low) & np.isfinite(rows.high))
-        part = replace(
-            rows,
-            matrix=rows.matrix[known],
-            spread=rows.spread[known],
-            low=rows.low[known],
-            high=rows.high[known],
-        )
+        part = rows.take(known)
         most = high.astype(np.float64)
         spread = np.asarray(part.spread @ most)
         half = (part.high - part.low) / 2 + spread

@@ -27,14 +27,10 @@ LEAST_UNITS = 1e-3
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SearchAnswer:
-    """What a search came to: numbers (N,) that the solver proposes, or None; ``is_impossible`` that there are none.
-
-    ``is_best`` is that no numbers do more of what was wished.
-    """
+    """What a search came to: numbers (N,) that the solver proposes, or None; ``is_impossible`` that there are none."""
 
     numbers: IntArray | None
     is_impossible: bool = False
-    is_best: bool = False
 
 
 class MilpModel:
@@ -122,8 +118,8 @@ class MilpModel:
             return SearchAnswer(None, is_impossible=True)
         if status not in (module.OPTIMAL, module.FEASIBLE):
             return SearchAnswer(None)
-        found = np.array([solver.value(number) for number in self.numbers], dtype=np.int64)
-        return SearchAnswer(found, is_best=status == module.OPTIMAL)
+        found = [solver.value(number) for number in self.numbers]
+        return SearchAnswer(np.array(found, dtype=np.int64))
 
 
 MOST_ENTRIES = 400_000

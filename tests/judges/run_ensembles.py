@@ -26,8 +26,8 @@ from scipy.special import entr
 
 from tests.judges.certificates_again import proved_again
 from tests.judges.spread import ask_where, imported, in_order
-from treewarden.audit.bounds import NO_ROW, ContradictionError
-from treewarden.audit.engine.counts import counts_of, settled_class
+from treewarden.audit.bounds import NO_ROW, ContradictionError, RowBounds
+from treewarden.audit.engine.counts import counts_of, settled
 from treewarden.audit.engine.driver import reason
 from treewarden.audit.engine.newton_steps import tightened
 from treewarden.audit.engine.problem import ALL_PEOPLE, How, Problem, ProblemBounds
@@ -174,7 +174,7 @@ def _judge_reasons(found: Trial, rows: Problem, joint: ProblemBounds) -> None:
     """Whoever is certain has a proof, nobody else has, and the row that is named is about the cell."""
     counts = counts_of(rows)
     low, high = (end[:, -counts.width :] for end in (joint.low, joint.high))
-    is_settled = settled_class(counts, low, high) >= 0
+    is_settled = settled(counts, RowBounds(low, high, joint.row)) >= 0
     has_proof = np.array([bool(how) for how in joint.how])
     found.claim((has_proof == is_settled).all(), "proofs without a class")
     for cell, (how, row) in enumerate(zip(joint.how, joint.row.tolist(), strict=True)):
