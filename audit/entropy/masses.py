@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy import sparse
 
-from treewarden.audit.entropy.problem import ViolatedCandidate
 from treewarden.audit.ipopt.program import SMALLEST_MASS, BlockProgram, SplitRows, SplitTerms
 from treewarden.audit.system.system import LeafKnowledge, complete
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
@@ -34,7 +33,6 @@ class ProgramBuilder:
     splits: list[tuple[float, float, float]] = field(default_factory=list)
     sums: dict[tuple[tuple[int, ...], float], int] = field(default_factory=dict)
     parts: dict[int, list[int]] = field(default_factory=dict)
-    split_candidates: list[ViolatedCandidate] = field(default_factory=list)
     is_impossible: bool = False
 
     def variable(self, start: float, upper: float = np.inf) -> int:

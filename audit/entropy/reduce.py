@@ -299,7 +299,6 @@ def _split_row(system: System, candidate: ViolatedCandidate, cells: MassCells) -
     records = float(system.case.population.counts[family.profiles].sum())
     if len(cells.build.terms) > before:
         cells.build.splits.append((constant, TAU * records, records))
-        cells.build.split_candidates.append(candidate)
     elif constant > TAU * records:
         cells.build.is_impossible = True
 

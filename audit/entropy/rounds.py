@@ -228,7 +228,7 @@ def _as_good(
     counts, inside = system.case.population.counts, one.reduced.profiles
     least = one.entropy(counts) - AS_GOOD_NATS * float(counts[inside].sum())
     for point in met:
-        if not _is_another(point, values[inside]):
+        if np.abs(point - values[inside]).max(initial=0.0) <= SAME_SHARE:
             continue
         if float(entropies(point, counts[inside]).sum()) < least:
             continue
@@ -240,17 +240,9 @@ def _as_good(
             yield point
 
 
-def _is_another(point: FloatArray, values: FloatArray) -> bool:
-    return bool(np.abs(point - values).max(initial=0.0) > SAME_SHARE)
-
-
 def _differ_in(values: FloatArray, alike: IndexArray) -> bool:
     """Return whether an estimate tells classes apart that no row tells apart: then it has mirror images."""
-    return (
-        bool(np.ptp(values[:, alike], axis=1).max(initial=0.0) > SAME_SHARE)
-        if len(alike)
-        else False
-    )
+    return len(alike) > 0 and bool(np.ptp(values[:, alike], axis=1).max(initial=0.0) > SAME_SHARE)
 
 
 def _with_mirrors(points: FloatArray, alike: IndexArray) -> tuple[FloatArray, FloatArray]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy import sparse
 from scipy.linalg import LinAlgError, cholesky, eigh
 
 from treewarden.audit.entropy.problem import Block, EntropyProblem
@@ -190,11 +191,8 @@ class EntropySearch(EntropyProblem):
         bounded = {}
         for block, one in again.items():
             if one.is_beaten_by(answer := solver_answers[block]):
-                chains, starts = forms[block].chains, (answer.z,)
-                program = forms[block].program
-                bounded[block] = SolverTask(
-                    program, starts, WARM_TRIES, self.door, self.deadline, chains
-                )
+                form = forms[block]
+                bounded[block] = self._task(form.program, (answer.z,), WARM_TRIES, form.chains)
         answers = self.ask(bounded.values())
         better = self._solved(list(bounded), [forms[block] for block in bounded], answers)
         for block, one in again.items():
@@ -211,6 +209,19 @@ class EntropySearch(EntropyProblem):
             )
         return Round({**last.solved, **again}, last.found, beside)
 
+    def _task(
+        self,
+        program: BlockProgram,
+        starts: tuple[FloatArray, ...],
+        tries: tuple[Steps, ...],
+        chains: sparse.csr_matrix | None = None,
+        perturbed: int = 0,
+    ) -> SolverTask:
+        """Return the task of solving a program from these starts, and from so many around the last of them."""
+        return SolverTask(
+            program, starts, tries, self.door, self.deadline, chains=chains, perturbed=perturbed
+        )
+
     def _many(
         self,
         program: BlockProgram,
@@ -219,7 +230,7 @@ class EntropySearch(EntropyProblem):
     ) -> SolverTask:
         """Return the task of solving a program from what is held, from its start and from many around that."""
         starts = (*float_arrays, program.start, program.start)
-        return SolverTask(program, starts, tries, self.door, self.deadline, perturbed=MANY_STARTS)
+        return self._task(program, starts, tries, perturbed=MANY_STARTS)
 
     def improved(self, last: Round) -> Round:
         """Return the blocks again; those at a saddle with all classes, from a point beside it, where that is better."""
@@ -270,7 +281,7 @@ class EntropySearch(EntropyProblem):
         if program.size <= SMALL_PROGRAM:
             plain = self.reduced(block, pooled=False).program
             return self._many(plain, BESIDE_TRIES, (program.start,))
-        return SolverTask(program, (program.start,), BESIDE_TRIES, self.door, self.deadline)
+        return self._task(program, (program.start,), BESIDE_TRIES)
 
     def placed(self, solved: Mapping[Block, SolvedBlock]) -> FloatArray:
         """Return the estimate of every profile: the closed form with the blocks' answers put in, shape (P, m)."""
@@ -316,16 +327,7 @@ class EntropySearch(EntropyProblem):
             starts += (around,)
         more = 0 if form.program.is_convex else PERTURBED_STARTS
         starts += (around,) if more else ()
-        task = SolverTask(
-            program=form.program,
-            starts=starts,
-            tries=tries,
-            door=self.door,
-            deadline=self.deadline,
-            chains=form.chains,
-            perturbed=more,
-        )
-        return form, task
+        return form, self._task(form.program, starts, tries, form.chains, more)
 
     def _with_all_classes(self, before: Mapping[Block, SolvedBlock]) -> dict[Block, SolvedBlock]:
         """Solve blocks without pooling, from perturbed starts; return those that this solves."""
@@ -337,17 +339,7 @@ class EntropySearch(EntropyProblem):
             chains = form.chains if pooled.reduced.program.is_impossible else None
             more = MANY_STARTS if form.program.size <= SMALL_PROGRAM else PERTURBED_STARTS
             starts = (form.program.start,)
-            tasks.append(
-                SolverTask(
-                    program=form.program,
-                    starts=starts,
-                    tries=tries,
-                    door=self.door,
-                    deadline=self.deadline,
-                    chains=chains,
-                    perturbed=more,
-                )
-            )
+            tasks.append(self._task(form.program, starts, tries, chains, more))
         solved_blocks = self._solved(list(before), forms, self.ask(tasks))
         return {
             block: replace(

@@ -29,9 +29,6 @@ from treewarden.ppdm_models.arrays import FloatArray, by_rows
 if TYPE_CHECKING:  # heavy: for blocks that a solver was asked about
     from treewarden.audit.entropy.reduce import SolvedBlock
 
-if TYPE_CHECKING:  # heavy: for blocks that a solver was asked about
-    from treewarden.audit.entropy.reduce import SolvedBlock
-
 
 VIOLATION_SHARE = 1e-6
 """A split row joins when it is violated by more than this share of its node's records; the re-check's limit too."""
