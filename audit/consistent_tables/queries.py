@@ -214,10 +214,10 @@ class Asker:
             OutOfTimeError: the budget is used up.
         """
         left = []
-        for number, cell in enumerate(self._open_cells()):
+        for number, (position, klass) in enumerate(np.argwhere(self.open()).tolist()):
             if number % CHECKED_EVERY == 0:
                 self.clock.check()
-            question = open_question(self.bounds, self.pool, cell, 1)
+            question = open_question(self.bounds, self.pool, (position, klass), 1)
             if question is not None:
                 left.append(question)
         if not left:
@@ -239,9 +239,6 @@ class Asker:
             if answer is not None and answer.point is not None:
                 left = [each for each in left if not _is_short(each, answer.point)]
             self._take(scope, question, answer)
-
-    def _open_cells(self) -> list[tuple[int, int]]:
-        return [(int(position), int(klass)) for position, klass in np.argwhere(self.open())]
 
     def _is_no(self, scope: Scope, question: CellQuestion, point: FloatArray) -> bool:
         """Return whether a scope's table answers a question with no."""

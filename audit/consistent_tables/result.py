@@ -23,7 +23,7 @@ from treewarden.audit.consistent_tables.witnesses.witness_pool import (
 from treewarden.audit.engine.time_budget import ShouldStop
 from treewarden.audit.progress import FOREVER, Clock, OutOfTimeError
 from treewarden.audit.reading import Reading, Undetermined
-from treewarden.ppdm_models.arrays import BoolArray, IndexArray, IntArray
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
 
 OUT_OF_TIME = "the time was used up"
 """How it is said that time was what was lacking: a larger budget may decide more."""
@@ -47,6 +47,12 @@ class Consistency(StrEnum):
     CONSISTENT = "consistent"
     INCONSISTENT = "inconsistent"
     NOT_DECIDED = "not decided"
+
+
+def consistency_of(truth: FloatArray | Undetermined) -> Consistency:
+    """Return whether a table is known to be consistent: the true one, where its classes are known."""
+    is_known = not isinstance(truth, Undetermined)
+    return Consistency.CONSISTENT if is_known else Consistency.NOT_DECIDED
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +181,6 @@ class Tiers:
     solver: bool = True
     lines: bool = True
     posterior: bool = True
-    seed: int = 0
 
 
 ALL_TIERS = Tiers()

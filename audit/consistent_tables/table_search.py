@@ -202,7 +202,7 @@ def draw_worlds(
 
     ``effort`` is how much of the usual work is spent before the sampler gives up.
     """
-    sampler = Sampler(run.facts, run.clock, tiers.seed, effort, run.pool.facts)
+    sampler = Sampler(run.facts, run.clock, 0, effort, run.pool.facts)
     drawn, gave_up = _drawn(run, sampler, tiers.most_draws)
     if gave_up and sum(map(len, drawn)) < FEWEST_DRAWS:
         drawn = []
@@ -214,7 +214,7 @@ def draw_worlds(
     if truth is not None and not all(place.is_fixed for place in run.facts.places.values()):
         # A world with the true leaf counts is a world for whoever knows less of them.
         facts = with_class_counts(run.facts, truth)
-        sampler = Sampler(facts, run.clock, tiers.seed + 1, effort, run.pool.facts)
+        sampler = Sampler(facts, run.clock, 1, effort, run.pool.facts)
         _drawn(run, sampler, tiers.draws)
 
 

@@ -131,7 +131,7 @@ def _ratio_beaten(chosen: Branches, candidate: Branches, strict: bool) -> bool:
         limit = (Fraction(0), Fraction(0))
         if not strict:
             limit = (SLACK_SHARE * size * of_chosen[0], SLACK_SHARE * size * of_chosen[1])
-        gap = _minus(_minus(_times_interval(gain_candidate, of_chosen), limit), (Fraction(0),) * 2)
+        gap = _minus(_times_interval(gain_candidate, of_chosen), limit)
         gap = _minus(gap, _times_interval(gain_chosen, of_candidate))
         if gap[0] > 0:
             return True

@@ -115,12 +115,11 @@ class Scope:
         sign: int,
         target: int,
         clock: Clock,
-        ends: tuple[IntArray, IntArray] | None = None,
         *,
         rounds: int = MOST_ROUNDS,
     ) -> RelaxationBound:
-        """Bound ``sign * cell`` from below; stop as soon as ``target`` is proved. ``ends`` override the proved ones."""
-        low, high = self._ends(ends)
+        """Bound ``sign * cell`` from below; stop as soon as ``target`` is proved."""
+        low, high = self._ends()
         best, point = NOTHING, None
         says: tuple[str, ...] = ()
         for _ in range(rounds):
@@ -152,7 +151,7 @@ class Scope:
 
         None where it was not found in time, or has more entries than ``MOST_ENTRIES``.
         """
-        low, high = self._ends(None)
+        low, high = self._ends()
         for _ in range(MOST_ROUNDS):
             if clock.is_over:
                 break
@@ -165,16 +164,16 @@ class Scope:
                 return point
         return None
 
-    def _ends(self, ends: tuple[IntArray, IntArray] | None) -> tuple[IntArray, IntArray]:
+    def _ends(self) -> tuple[IntArray, IntArray]:
         span = self.facts.span(self.node)
-        return ends if ends is not None else (self.bounds.low[span], self.bounds.high[span])
+        return self.bounds.low[span], self.bounds.high[span]
 
     def extend(self, point: FloatArray, room: float = np.inf) -> bool:
         """Add rows that a point breaks; return whether there were any.
 
         Once they have more than ``room`` entries, no more are made.
         """
-        low, high = (ends.ravel() for ends in self._ends(None))
+        low, high = (ends.ravel() for ends in self._ends())
         before = len(self.rows.columns)
         for row in self._broken(point):
             if self.rows.add([row]):

@@ -284,7 +284,7 @@ ERROR = 0.01
 
 
 def drawn_posterior(
-    facts: Facts, tables: Sequence[IntArray], low: IntArray, high: IntArray, seed: int = 1
+    facts: Facts, tables: Sequence[IntArray], low: IntArray, high: IntArray
 ) -> UniformPosterior:
     """Return estimates from K independent draws (P, m) with Clopper-Pearson intervals, Bonferroni over open cells.
 
@@ -294,7 +294,7 @@ def drawn_posterior(
     number = len(tables)
     size = np.maximum(facts.counts, 1)[:, None]
     sums, picked = (np.zeros((len(size), facts.classes), dtype=np.int64) for _ in range(2))
-    draw, positions = np.random.default_rng(seed), np.flatnonzero(facts.counts)
+    draw, positions = np.random.default_rng(1), np.flatnonzero(facts.counts)
     for table in tables:
         sums += table
         record = draw.integers(size)
