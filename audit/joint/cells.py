@@ -20,7 +20,6 @@ from treewarden.audit.inverters import Added, LeafSums
 from treewarden.audit.joint.known_facts import KnownRows
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import (
-    BoolArray,
     FloatArray,
     IndexArray,
     IntArray,
@@ -165,10 +164,9 @@ def problem_of(parts: Sequence[PartingRows], cells: PeopleCells, classes: int) -
         ValueError: nothing can fulfil a row.
     """
     size = len(cells.sizes)
-    indices = np.concatenate([part.cells(size) for part in parts])
-    lengths = np.concatenate([part.lengths(size) for part in parts])
+    entries = zip(*(part.entries(size) for part in parts), strict=True)
+    indices, times, lengths = (np.concatenate(each) for each in entries)
     ends = np.concatenate(([0], np.cumsum(lengths)))
-    times = np.concatenate([part.times_of(size) for part in parts])
     low, high, output, trees, nodes = (
         np.concatenate([getattr(part, name) for part in parts])
         for name in ("low", "high", "output", "trees", "nodes")
@@ -201,25 +199,17 @@ class PartingRows:
     place: IndexArray | None
     times: IntArray | None = None
 
-    def cells(self, size: int) -> IndexArray:
-        """Return the cells of each row, row by row."""
+    def entries(self, size: int) -> tuple[IndexArray, IndexArray, IntArray]:
+        """Return the cells of each row, how often each counts there, both row by row, and how many each row has."""
         if self.place is None:
-            return np.arange(size)
-        order = np.argsort(self.place, kind="stable")
-        is_in = self.place >= 0 if self.times is None else (self.place >= 0) & (self.times > 0)
-        return order[is_in[order]]
-
-    def lengths(self, size: int) -> IndexArray:
-        """Return how many cells each row has."""
-        if self.place is None:
-            return np.array([size])
-        is_in = self.place >= 0 if self.times is None else (self.place >= 0) & (self.times > 0)
-        return np.bincount(self.place[is_in], minlength=len(self.low))
-
-    def times_of(self, size: int) -> IntArray:
-        """Return how often each cell of each row counts there, row by row."""
-        chosen = self.cells(size)
-        return np.ones(len(chosen), dtype=np.int64) if self.times is None else self.times[chosen]
+            cells, lengths = np.arange(size), np.array([size])
+        else:
+            is_in = self.place >= 0 if self.times is None else (self.place >= 0) & (self.times > 0)
+            order = np.argsort(self.place, kind="stable")
+            cells = order[is_in[order]]
+            lengths = np.bincount(self.place[is_in], minlength=len(self.low))
+        times = np.ones(len(cells), dtype=np.int64) if self.times is None else self.times[cells]
+        return cells, times, lengths
 
 
 def _leaves(release: ReleaseCells, cells: PeopleCells) -> list[PartingRows]:
@@ -345,8 +335,3 @@ def class_by_leaf(rows: Problem, cells: PeopleCells, trees: int | None = None) -
             pure |= (rows.high == 0) & (rows.output == 1 - output)
         found[rows.matrix[np.flatnonzero(pure & is_leaf)].sum(axis=0) > 0] = output
     return np.asarray(found[cells.of])
-
-
-def certain_by_leaf(rows: Problem, cells: PeopleCells, trees: int | None = None) -> BoolArray:
-    """Return which profiles are in a leaf, of any tree, whose people provably all have one class; shape (P,)."""
-    return class_by_leaf(rows, cells, trees) >= 0

@@ -426,7 +426,10 @@ def _of_boosted(
                 draws = replace(draws, facts={**draws.facts, inverter.seed: derived(seed)})
             if isinstance(sums, LeafSums):
                 sums = replace(sums, facts={**sums.facts, **draws.facts})
-            yield replace(records, draws=_counted(draws.often)), _saying(sums, said)
+            yield (
+                replace(records, draws=np.asarray(draws.often, dtype=np.int64)),
+                _saying(sums, said),
+            )
 
 
 def _by_record(population: Population) -> dict[str, Column]:
@@ -443,10 +446,6 @@ def _can_be_checked(growth: EnsembleGrowth) -> bool:
         if not any((np.isnan(tree.values) | ~np.isnan(each)).all() for each in said):
             return False
     return True
-
-
-def _counted(often: IntArray) -> IntArray:
-    return np.asarray(often, dtype=np.int64)
 
 
 def _saying(sums: LeafSums | Undetermined, statement: str) -> LeafSums | Undetermined:

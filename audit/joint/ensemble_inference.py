@@ -137,10 +137,10 @@ def join_trees(
         refined = refine_cut_values(published, forest, budget.until.told_to(share))
     with step("reasoning over the leaves of all trees") as share:
         told = budget.told_to(share)
-        proved = _prove_trees(
+        facts, bounds = _prove_trees(
             refined, forest, told, _in_cells(should_stop, published, forest, population)
         )
-    bounds, sums = proved.bounds, proved.facts.sums
+    sums = facts.sums
     if bounds.problem:
         beside = "" if background is None else " and all that is known beside them"
         no_table = Undetermined(f"no table is consistent with all leaves{beside}: {bounds.problem}")
@@ -157,7 +157,7 @@ def join_trees(
         is_complete=sums.is_complete,
         is_replayed=units.draws is not None,
     )
-    joined = JoinedTrees(inference, units, cells, proved.facts.rows, bounds, sums.reads_labels)
+    joined = JoinedTrees(inference, units, cells, facts.rows, bounds, sums.reads_labels)
     if not over_trees:
         return joined
     with step("measuring what the first trees tell") as share:
@@ -183,18 +183,13 @@ def _in_cells(
     return is_enough
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _ProvedTrees:
-    """What the leaves of all trees prove, and what these say of their people after all that is proved of them."""
-
-    facts: EnsembleLeafFacts
-    bounds: ProblemBounds
-
-
 def _prove_trees(
     facts: EnsembleLeafFacts, forest: Forest, budget: TimeBudget, should_stop: ShouldStop[IntArray]
-) -> _ProvedTrees:
-    """Return what the leaves prove together; cut leaf values are read again with that while they narrow."""
+) -> tuple[EnsembleLeafFacts, ProblemBounds]:
+    """Return what leaves say of their people after all that is proved of them, and what they prove together.
+
+    Leaf values that were cut are read again with that while they narrow.
+    """
     used = joined_trees(forest, facts.units)
     for passes in range(MOST_PASSES + 1):
         missing = _missing(facts.sums, used, len(forest.trees))
@@ -207,7 +202,7 @@ def _prove_trees(
             break
         is_last = passes + 1 >= MOST_PASSES
         facts = replace(narrowed, sums=mark_unfinished(narrowed.sums)) if is_last else narrowed
-    return _ProvedTrees(facts, bounds)
+    return facts, bounds
 
 
 def _disclosed_by_first_trees(
@@ -279,22 +274,16 @@ def prefixes(
         cells, rows = rows_of_first(sums, units, trees, classes)
         if isinstance(rows, Undetermined):
             return
-        prefix = _prefix_of_trees(rows, cells, units, population, until)
+        known = None if units.truth is None else cells.summed(units.truth)
+        bounds = reason(rows, truth=known, budget=TimeBudget(until.part(PREFIX_SECONDS), 0.0))
+        by_leaf = units.agreed(class_by_leaf(rows, cells)) >= 0
+        prefix = count_certain(bounds, cells, units, population, by_leaf)
         yield replace(
             prefix,
             guessed=prefix.guessed if sums.is_complete else None,
             trees=trees,
             predicted=predicted(growth, units, units.stops[:trees]),
         )
-
-
-def _prefix_of_trees(
-    rows: Problem, cells: PeopleCells, units: Units, population: Population, until: Clock
-) -> Prefix:
-    known = None if units.truth is None else cells.summed(units.truth)
-    bounds = reason(rows, truth=known, budget=TimeBudget(until.part(PREFIX_SECONDS), 0.0))
-    by_leaf = units.agreed(class_by_leaf(rows, cells)) >= 0
-    return count_certain(bounds, cells, units, population, by_leaf)
 
 
 def count_certain(

@@ -15,7 +15,7 @@ from scipy import sparse
 from treewarden.audit.engine.driver import reason
 from treewarden.audit.engine.problem import KNOWN_FACT, Problem
 from treewarden.audit.engine.time_budget import TimeBudget
-from treewarden.audit.entropy.posterior import Posterior
+from treewarden.audit.entropy.posterior import Posterior, certain
 from treewarden.audit.facts.kinds import fact_rows
 from treewarden.audit.facts.rows import TRUTH_TOLERANCE_SHARE, DroppedRow, Linear, Origin
 from treewarden.audit.knowledge.knowledge import Knowledge
@@ -203,5 +203,4 @@ def prior_of_facts(
     estimate = bounds.estimate
     if isinstance(estimate, Undetermined):
         return Undetermined(f"before the model: {bounds.problem or estimate.reason}")
-    values = estimate.values[parts]
-    return Posterior(values, np.ones(len(values), dtype=bool), values, values)
+    return certain(estimate.values[parts])

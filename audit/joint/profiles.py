@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from treewarden.audit.consistent_tables.result import (
-    Consistency,
     ConsistentTables,
     TableEnumeration,
+    consistency_of,
 )
 from treewarden.audit.engine.problem import ALL_PEOPLE, KNOWN_FACT, How
 from treewarden.audit.entropy.posterior import (
@@ -21,6 +21,7 @@ from treewarden.audit.entropy.posterior import (
     Posterior,
     SolverReport,
     SolverRun,
+    certain,
     entropy,
 )
 from treewarden.audit.joint.cells import is_weighed
@@ -44,7 +45,7 @@ def posterior_of(joined: JoinedTrees) -> Posterior | Undetermined:
     if isinstance(guess, Undetermined):
         return guess
     values = joined.units.mean(guess.values[joined.cells.of])
-    return Posterior(values, np.ones(len(values), dtype=bool), values, values)
+    return certain(values)
 
 
 def report_of(joined: JoinedTrees, people: float) -> SolverReport:
@@ -112,7 +113,7 @@ def worlds_of(
         high=high,
         reached_low=reached[0],
         reached_high=reached[1],
-        consistency=_consistency(population),
+        consistency=consistency_of(population.truth),
         enumeration=TableEnumeration(NOT_COUNTED, NO_SPLITS),
         not_decided=bounds.left,
         left=bounds.left,
@@ -203,11 +204,6 @@ def _reached(
         known = np.rint(truth).astype(np.int64)
         least, most = np.minimum(least, known), np.maximum(most, known)
     return np.minimum(least, size + 1), np.maximum(most, -1)
-
-
-def _consistency(population: Population) -> Consistency:
-    is_known = not isinstance(population.truth, Undetermined)
-    return Consistency.CONSISTENT if is_known else Consistency.NOT_DECIDED
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -23,7 +23,7 @@ from treewarden.audit.joint.cells import (
     PeopleCells,
     ReleaseCells,
     cells_of,
-    certain_by_leaf,
+    class_by_leaf,
     is_weighed,
     rows_of,
 )
@@ -142,7 +142,7 @@ def join_releases(
         trees=trees,
         leaves=sum(leaves for _, leaves in recovered),
         recovered=sum(exact for exact, _ in recovered),
-        by_leaf=certain_by_leaf(problem, cells, trees),
+        by_leaf=class_by_leaf(problem, cells, trees) >= 0,
         facts=sums[-1].facts,
         said=words_of_sums(shared, sums),
         left=bounds.left,
