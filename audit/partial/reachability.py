@@ -10,9 +10,9 @@ from scipy import sparse
 
 from treewarden.audit.bounds import Bounds
 from treewarden.audit.consistent_tables.result import (
-    Consistency,
     ConsistentTables,
     TableEnumeration,
+    consistency_of,
 )
 from treewarden.audit.partial.fitting.flows import Network, Rooms, ValueBoundsOfGroups, ends
 from treewarden.audit.partial.fitting.margin_fitting import GAP, FittedMargins
@@ -219,9 +219,9 @@ def ends_by_class(
 
 
 def ranges(
-    counts: IntArray,
+    people: FloatArray,
     lump_of: IndexArray,
-    supply: IntArray,
+    supply: FloatArray,
     outer: ValueBoundsOfGroups,
     inner: ValueBoundsOfGroups,
 ) -> Bounds[IntArray]:
@@ -230,8 +230,8 @@ def ranges(
     ``outer`` is proved, ``inner`` is what tables have. People of a lump can stand for each other: as many of a
     profile have a value at most as of its lump, and at least as many as the others of the lump leave.
     """
-    size = counts[:, None]
-    rest = (supply[:, None] - outer.least)[lump_of], (supply[:, None] - inner.least)[lump_of]
+    size, of_lump = (np.rint(each).astype(np.int64)[:, None] for each in (people, supply))
+    rest = (of_lump - outer.least)[lump_of], (of_lump - inner.least)[lump_of]
     is_reached = inner.asked[lump_of][:, None]
     return Bounds(
         np.maximum(size - rest[0], 0),
@@ -273,9 +273,7 @@ def bound_tables(
         high=high,
         reached_low=reached_low,
         reached_high=reached_high,
-        consistency=Consistency.NOT_DECIDED
-        if isinstance(people.truth, Undetermined)
-        else Consistency.CONSISTENT,
+        consistency=consistency_of(people.truth),
         enumeration=TableEnumeration(NOT_COUNTED, NOT_COUNTED),
     )
     if between is not None and is_exact:

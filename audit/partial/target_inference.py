@@ -54,6 +54,7 @@ from treewarden.audit.partial.unmodelled_knowledge import (
     can_hold,
     choice_of,
     doubts_of,
+    no_inference,
     refusal_of,
     unsized_estimate,
     unsized_proofs,
@@ -211,26 +212,15 @@ def infer_with_outcome(
     placed = fit_margins(net)
     sizes = parts.leaves.sizes
     values = shares(net, placed, parts.shares, sizes)[lump_of]
-    posterior: Posterior | Undetermined = Posterior(
-        values, (placed.gap <= GAP)[lump_of], values, values
-    )
-    reason = f"no inference: {'; '.join(doubts)}" if doubts else ""
+    bare = Posterior(values, (placed.gap <= GAP)[lump_of], values, values)
+    posterior: Posterior | Undetermined = bare
     if problem.choice is not None:
-        placed_estimate = parts.by_class(
-            place_people(people.counts, lump_of, net, placed, sizes), len(leaves.nodes)
-        )
-        reason = why_broken(problem.choice, placed_estimate)
-        if reason and reason != NOT_COMPARED:
-            constrained = estimate_under_splits(
-                CutProblem(problem.choice, placed_estimate, net, placed.gap, parts.class_counts),
-                values,
-                allowed(problem.options, problem.effort.enforcing),
-            )
-            posterior, reason = (
-                (constrained, "") if constrained is not None else (posterior, reason)
-            )
-    if reason:
-        posterior = Undetermined(reason)
+        spread = place_people(people.counts, lump_of, net, placed, sizes)
+        by_class = parts.by_class(spread, len(leaves.nodes))
+        cut = CutProblem(problem.choice, by_class, net, placed.gap, parts.class_counts)
+        posterior = _under_choice(problem, cut, bare)
+    elif doubts:
+        posterior = no_inference(doubts)
     worlds = _prove_with_outcome(problem, net, lump_of, parts.shares * sizes[:, None], flows)
     return OutcomeInference(posterior, worlds, float(placed.gap.max(initial=0.0)))
 
@@ -244,11 +234,8 @@ def _prove_with_outcome(
 ) -> ConsistentTables:
     """Return what is proved of each profile where each part of a leaf has so many people of each class, (C, m)."""
     proved = proofs(net, class_counts, class_counts).of_profiles(lump_of)
-    counts, supply = (
-        np.rint(each).astype(np.int64) for each in (problem.people.counts, net.supply)
-    )
     found = ends_by_class(net, class_counts, class_counts, flows)
-    more = ranges(counts, lump_of, supply, found, found)
+    more = ranges(problem.people.counts, lump_of, net.supply, found, found)
     return bound_tables(problem.people, proved, is_exact=not problem.doubts, between=more)
 
 
@@ -272,29 +259,34 @@ def _posterior(
     """Return the estimate of each profile's class, with what the choice of splits says put in where it is used."""
     leaves, choice, lump_of = problem.leaves, problem.choice, reachability.lump_of
     if problem.doubts and choice is None:
-        return Undetermined(f"no inference: {'; '.join(problem.doubts)}")
+        return no_inference(problem.doubts)
     of_leaves = leaves.estimate(problem.options)
     if isinstance(of_leaves, Undetermined):
         return of_leaves
-    if choice is not None:
-        placed_estimate = place_people(problem.people.counts, lump_of, net, placed, leaves.sizes)
-        by_class = placed_estimate.of_classes(of_leaves.values)
-        reason = why_broken(choice, by_class)
-        if reason == NOT_COMPARED:
-            return Undetermined(reason)
-        if reason:
-            class_counts = of_leaves.values * leaves.sizes[:, None]
-            posterior = estimate_under_splits(
-                CutProblem(choice, by_class, net, placed.gap, class_counts),
-                shares(net, placed, of_leaves.values, leaves.sizes)[lump_of],
-                allowed(problem.options, problem.effort.enforcing),
-            )
-            return Undetermined(reason) if posterior is None else posterior
     values, low, high = (
         shares(net, placed, each, leaves.sizes)[lump_of]
         for each in (of_leaves.values, of_leaves.low, of_leaves.high)
     )
-    return Posterior(values, (placed.gap <= GAP)[lump_of], low, high)
+    bare = Posterior(values, (placed.gap <= GAP)[lump_of], low, high)
+    if choice is None:
+        return bare
+    spread = place_people(problem.people.counts, lump_of, net, placed, leaves.sizes)
+    by_class, counts = spread.of_classes(of_leaves.values), of_leaves.values * leaves.sizes[:, None]
+    return _under_choice(problem, CutProblem(choice, by_class, net, placed.gap, counts), bare)
+
+
+def _under_choice(
+    problem: TargetProblem, cut: CutProblem, without: Posterior
+) -> Posterior | Undetermined:
+    """Return the estimate with what the choice of splits says put in, given that without; why not, else."""
+    reason = why_broken(cut.choice, cut.held)
+    if not reason:
+        return without
+    if reason == NOT_COMPARED:
+        return Undetermined(reason)
+    until = allowed(problem.options, problem.effort.enforcing)
+    posterior = estimate_under_splits(cut, without.values, until)
+    return Undetermined(reason) if posterior is None else posterior
 
 
 def _without_sizes(
@@ -307,7 +299,7 @@ def _without_sizes(
     context, leaves, doubts = problem.context, problem.leaves, sized.doubts
     if context.knowledge.split.is_criterion:
         doubts = tuple(dict.fromkeys((SPLITS_NOT_USED, *doubts)))
-    posterior: Posterior | Undetermined = Undetermined(f"no inference: {'; '.join(doubts)}")
+    posterior: Posterior | Undetermined = no_inference(doubts)
     if not doubts:
         posterior = span_estimates(
             *(

@@ -124,10 +124,7 @@ def _ranges(
             inner = replace(outer, asked=np.zeros_like(outer.asked))
         else:
             inner = ends_by_class(net, truth, truth, flows)
-    counts, supply = (
-        np.rint(each).astype(np.int64) for each in (problem.people.counts, net.supply)
-    )
-    return ranges(counts, lump_of, supply, outer, inner)
+    return ranges(problem.people.counts, lump_of, net.supply, outer, inner)
 
 
 def _of_groups(net: Network, leaves: FloatArray | IntArray) -> IntArray:

@@ -263,6 +263,11 @@ def _of_the_learner(
         yield UNLISTED_NOT_USED.format(", ".join(unlisted))
 
 
+def no_inference(reasons: Sequence[str]) -> Undetermined:
+    """Return that nothing is inferred, and why."""
+    return Undetermined(f"no inference: {'; '.join(reasons)}")
+
+
 def why_broken(choice: SplitChoiceView, placed: PlacedEstimate) -> str:
     """Return why what the choice of splits says is not known to hold at an estimate; "" where it does."""
     candidate_counts = compared(choice, placed)

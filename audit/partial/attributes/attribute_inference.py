@@ -26,7 +26,7 @@ from treewarden.audit.partial.attributes.secret_part import summed
 from treewarden.audit.partial.class_rows import NOT_USED as CLASSES_NOT_USED
 from treewarden.audit.partial.class_rows import uncounted_places
 from treewarden.audit.partial.fitting.flows import FULL, AdversaryBudget
-from treewarden.audit.partial.functional_dependencies import AdversaryKnowledge, Codes
+from treewarden.audit.partial.functional_dependencies import AdversaryKnowledge
 from treewarden.audit.partial.partial_view import ReachablePath
 from treewarden.audit.partial.reachability import CompatibleValues, Proofs, bound_tables, values_of
 from treewarden.audit.partial.secret_values import Secret
@@ -339,20 +339,15 @@ def _doubts(
     if classes.outcome is not None and not classes.is_used:
         target = target_of(context.tree, population)
         doubts = (*doubts, classes.outcome.words(OUTCOME_NOT_USED, target))
-    doubts += _indicator_doubt(context.table, secret, (*closure.known, *knowledge.hidden))
+    names = (*closure.known, *knowledge.hidden)
+    if parts := indicators_of_secret(context.table, secret, names):
+        doubts = (*doubts, ONE_ATTRIBUTE.format(words_of(parts), secret.name))
     columns = dict.fromkeys((*closure.known, *closure.values, *knowledge.hidden))
-    excluded = excluding_columns(context.table, secret, columns)
-    if excluded:
+    if excluded := excluding_columns(context.table, secret, columns):
         doubts = (*doubts, EXCLUDING.format(words_of(excluded), secret.name))
     if not context.are_sizes_published and context.knowledge.split.is_criterion:
         doubts = tuple(dict.fromkeys((SPLITS_NOT_USED, *doubts)))
     return doubts
-
-
-def _indicator_doubt(table: Codes, secret: Secret, columns: Collection[str]) -> tuple[str, ...]:
-    """Return why more may be known: a column that is known or tested is an indicator of the secret's attribute."""
-    found = indicators_of_secret(table, secret, columns)
-    return (ONE_ATTRIBUTE.format(words_of(found), secret.name),) if found else ()
 
 
 def _estimate(

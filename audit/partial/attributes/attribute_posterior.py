@@ -20,7 +20,7 @@ from treewarden.audit.partial.class_rows import (
 )
 from treewarden.audit.partial.fitting.flows import AdversaryBudget, allowed
 from treewarden.audit.partial.fitting.margin_fitting import GAP
-from treewarden.audit.partial.fitting.margins import off_by
+from treewarden.audit.partial.fitting.margins import posterior_near
 from treewarden.audit.partial.fitting.split_constrained import CutProblem, fit_under_splits
 from treewarden.audit.partial.fitting.splits import SplitChoiceView
 from treewarden.audit.partial.functional_dependencies import AdversaryKnowledge
@@ -32,7 +32,7 @@ from treewarden.audit.partial.reachability import (
 )
 from treewarden.audit.partial.secret_values import Secret
 from treewarden.audit.partial.tree_context import LeafTable, TreeContext
-from treewarden.audit.partial.unmodelled_knowledge import NOT_COMPARED, why_broken
+from treewarden.audit.partial.unmodelled_knowledge import NOT_COMPARED, no_inference, why_broken
 from treewarden.audit.partial.value_rules import OPEN, ImpliedValues
 from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Undetermined
@@ -128,7 +128,7 @@ class AttributeEstimator:
         if self.choice is not None:
             posterior = self._under_splits(self.choice, over, part, bare)
         elif self.doubts:
-            posterior = Undetermined(f"no inference: {'; '.join(self.doubts)}")
+            posterior = no_inference(self.doubts)
         return AttributeEstimate(arcs, part, posterior, part.proved, part.ranges)
 
     def _arcs(self, view: PartialView, implied: ImpliedValues | None) -> CompatibleValues:
@@ -180,11 +180,7 @@ class AttributeEstimator:
             reached_low=counted.ranges.reached_low,
             reached_high=counted.ranges.reached_high,
         )
-        posterior: Posterior | Undetermined = Undetermined(
-            f"no inference: {'; '.join(self.doubts)}"
-        )
-        if not self.doubts:
-            posterior = self._under_rows(over, part)
+        posterior = no_inference(self.doubts) if self.doubts else self._under_rows(over, part)
         return AttributeEstimate(arcs, part, posterior, proved, between)
 
     def _under_rows(self, over: ClassedLeaves, part: SecretInference) -> Posterior | Undetermined:
@@ -251,14 +247,9 @@ class AttributeEstimator:
         return posterior if under.is_sure else span_estimates(posterior, without)
 
     def _within(self, ends: Sequence[FloatArray], gap: float, people: FloatArray) -> Posterior:
-        """Return shares of so many people of each row, and their ends as far as a gap leaves them (Pinsker)."""
+        """Return shares of so many people of each row, and their ends as far as a gap leaves them."""
         values, low, high = ends
-        off = off_by(gap, people)[:, None]
-        high = high if self.is_compared else values
-        is_decided = np.ones(len(values), dtype=bool)
-        return Posterior(
-            values, is_decided, np.maximum(low - off, 0.0), np.minimum(high + off, 1.0)
-        )
+        return posterior_near(values, low, high if self.is_compared else values, gap, people)
 
     def _bare(self, inference: SecretInference) -> Posterior:
         """Return the estimate without what the choice of splits or rows over leaves say."""

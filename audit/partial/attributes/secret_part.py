@@ -93,15 +93,17 @@ def infer_part(
     leads, lump_of = part.leads, part.leads.lump_of
     net, lumps = leads.net, len(leads.net.supply)
     placed = fit_margins(net)
-    over = _over_arcs(placed, net.group_of, net.demand, part.sizes, leads.row, leads.column)
+    # Each arc has the people of its group of leaves by the sizes of these.
+    group = net.group_of[leads.column]
+    of_group = np.asarray(placed.people.tocsr()[leads.row, group]).ravel()
+    over = of_group * part.sizes[leads.column] / net.demand[group]
     values, low, high = _believed(arcs, leads.row, over / net.supply[leads.row], leads.kind, lumps)
-    can = np.asarray(net.movable[leads.row, net.group_of[leads.column]]).ravel() > 0
+    can = np.asarray(net.movable[leads.row, group]).ravel() > 0
     left = arcs.allowed[leads.kind].astype(np.float64)
     possible = summed(leads.row, can.astype(np.float64), left, lumps) > 0
     is_certain = possible & (possible.sum(axis=1) == 1)[:, None]
     rooms = _ValueRooms.from_leads(leads, part.sizes)
     found = ends(net, rooms.at, arcs.allowed.shape[1], flows)
-    people, supply = (np.rint(each).astype(np.int64) for each in (part.people, net.supply))
     gaps = placed.gap
     values[gaps > GAP] = np.nan
     return SecretInference(
@@ -112,7 +114,7 @@ def infer_part(
         gaps=gaps[lump_of],
         gap=gaps,
         proved=Proofs(is_certain, ~possible, possible).of_profiles(lump_of),
-        ranges=ranges(people, lump_of, supply, found, found),
+        ranges=ranges(part.people, lump_of, net.supply, found, found),
         held=_spread_over_leaves(part, placed, len(arcs.lump_of), len(leaves.nodes)),
         leads=leads,
     )
@@ -222,20 +224,6 @@ def _where(sorted_: IndexArray, numbers: IndexArray) -> IndexArray:
     """Return the place of each number among sorted ones, -1 where it is not there."""
     at = np.minimum(np.searchsorted(sorted_, numbers), max(len(sorted_) - 1, 0))
     return np.asarray(np.where(sorted_[at] == numbers, at, -1), dtype=np.intp)
-
-
-def _over_arcs(
-    placed: FittedMargins,
-    group_of: IndexArray,
-    demand: FloatArray,
-    sizes: FloatArray,
-    row: IndexArray,
-    column: IndexArray,
-) -> FloatArray:
-    """Return how many people each arc has: those of its group of leaves, by the sizes of these."""
-    group = group_of[column]
-    of_group = np.asarray(placed.people.tocsr()[row, group]).ravel()
-    return np.asarray(of_group * sizes[column] / demand[group])
 
 
 def summed(row: IndexArray, weight: FloatArray, values_of_arc: FloatArray, size: int) -> FloatArray:

@@ -87,10 +87,9 @@ def claims_of(
     population: Population,
     column: str,
     ends: Sequence[float] = (),
-    most: int = MOST_VISITS,
 ) -> tuple[list[SizeClaim], str]:
     """Return all that node sizes prove of one column, and why there may be more; ``ends`` part its numbers besides."""
-    search = _SizeSearch(population, (column,), most, ends=ends, keeps_claims=True)
+    search = _SizeSearch(population, (column,), MOST_VISITS, ends=ends, keeps_claims=True)
     incomplete = _searched(search, forest, population)
     return search.claims, incomplete
 

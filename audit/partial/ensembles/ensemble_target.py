@@ -16,7 +16,7 @@ from treewarden.audit.consistent_tables.result import ConsistentTables
 from treewarden.audit.engine.driver import reason
 from treewarden.audit.engine.problem import Estimate, ProblemBounds
 from treewarden.audit.engine.time_budget import budget_of
-from treewarden.audit.entropy.posterior import Posterior, span_estimates
+from treewarden.audit.entropy.posterior import Posterior, certain, span_estimates
 from treewarden.audit.joint.known_facts import prior_of_facts
 from treewarden.audit.options import DEFAULT, AuditOptions
 from treewarden.audit.partial.ensembles.ensemble_view import (
@@ -49,6 +49,7 @@ from treewarden.audit.partial.unmodelled_knowledge import (
     NO_CLASSES,
     NOT_WHOLE,
     WITH_AND_WITHOUT,
+    no_inference,
 )
 from treewarden.audit.partial.value_rules import NOT_USED, OPEN, target_of
 from treewarden.audit.population.population import Population
@@ -70,7 +71,6 @@ EACH_ALONE = (
 )
 IN_ONE_TREE = "in one tree, every leaf that such a person can reach has only this value"
 IN_ALL_TREES = "all trees combined allow no other value for such a person"
-NO_ESTIMATE = "no inference: {}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ def _infer_from_one(
         reasons.append(outcome.words(NOT_USED, target_of(model.forest.model, population)))
     posterior = joint.posterior()
     if reasons:
-        posterior = Undetermined(NO_ESTIMATE.format("; ".join(reasons)))
+        posterior = no_inference(reasons)
     elif closure.said:
         not_told = hidden_values(trees, population, model.columns)
         unaided = replace(model, told=replace(model.told, hidden=not_told, guesses={}))
@@ -209,11 +209,11 @@ def _exchanged(
     lump_of_group[group] = tables.row_of_unit
     lump_of_row = np.zeros(len(people.counts), dtype=np.intp)
     lump_of_row[row_of_group] = lump_of_group[view.last]
-    size, counts = (np.rint(each).astype(np.int64) for each in (net.supply, people.counts))
     inner = ends_by_class(net, here, here, flows)
-    whole = np.broadcast_to(size[:, None], (len(size), classes))
+    whole = np.repeat(np.rint(net.supply).astype(np.int64)[:, None], classes, axis=1)
     outer = ValueBoundsOfGroups(np.zeros_like(whole), whole, inner.asked)
-    return _ShownTables(possible, ranges(counts, lump_of_row, size, outer, inner))
+    between = ranges(people.counts, lump_of_row, net.supply, outer, inner)
+    return _ShownTables(possible, between)
 
 
 class _JointPlaces:
@@ -270,12 +270,12 @@ class _JointPlaces:
     def posterior(self) -> Posterior | Undetermined:
         """Return the estimate of each group's class, the same for all groups of a lump."""
         if self.bounds is None:
-            return Undetermined(NO_ESTIMATE.format(NOT_JOINT))
+            return no_inference([NOT_JOINT])
         if self.bounds.problem or isinstance(self.bounds.estimate, Undetermined):
             found = self.bounds.estimate
             return found if isinstance(found, Undetermined) else Undetermined(self.bounds.problem)
         values = self._by_class(self.bounds.estimate.values)[self.lump_of_group]
-        return Posterior(values, np.ones(len(values), dtype=bool), values, values)
+        return certain(values)
 
 
 def _worlds(

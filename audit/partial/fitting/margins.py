@@ -11,6 +11,7 @@ import numpy as np
 from scipy import optimize, sparse
 from scipy.sparse import csgraph
 
+from treewarden.audit.entropy.posterior import Posterior
 from treewarden.audit.ipopt.program import SMALLEST_MASS, BlockProgram, no_split_rows
 from treewarden.audit.partial.fitting.flows import Allowance
 from treewarden.audit.partial.fitting.margin_fitting import weighed
@@ -289,6 +290,13 @@ class FittedTable:
     multipliers: FloatArray
 
 
-def off_by(gap: float, people: FloatArray) -> FloatArray:
-    """Return how far a share of so many people is from that of the optimum at most (Pinsker)."""
-    return np.asarray(np.sqrt(max(gap, 0.0) / (2 * people)))
+def posterior_near(
+    values: FloatArray, low: FloatArray, high: FloatArray, gap: float, people: FloatArray
+) -> Posterior:
+    """Return shares (P, m) of so many people, (P,), and their ends as far as a gap leaves those of the optimum.
+
+    How far a share is from that of the optimum at most is Pinsker's inequality.
+    """
+    off = np.sqrt(max(gap, 0.0) / (2 * people))[:, None]
+    decided = np.ones(len(values), dtype=bool)
+    return Posterior(values, decided, np.maximum(low - off, 0.0), np.minimum(high + off, 1.0))

@@ -18,7 +18,14 @@ from scipy.sparse import csgraph
 
 from treewarden.audit.entropy.posterior import Posterior
 from treewarden.audit.partial.fitting.flows import MOST_PEOPLE, Allowance, Network
-from treewarden.audit.partial.fitting.margins import HELD, MOST_GAP, ROUNDS, SPARE, Margins, off_by
+from treewarden.audit.partial.fitting.margins import (
+    HELD,
+    MOST_GAP,
+    ROUNDS,
+    SPARE,
+    Margins,
+    posterior_near,
+)
 from treewarden.audit.partial.fitting.multipliers import Slopes
 from treewarden.audit.partial.fitting.splits import (
     ColumnCandidates,
@@ -308,7 +315,8 @@ def estimate_under_splits(
     under = fit_under_splits(problem, allowance)
     if under is None:
         return None
-    posterior = _posterior(problem, under)
+    values = under.held.of_each_class(problem.classes.shape[1]) / problem.people[:, None]
+    posterior = posterior_near(values, values, values, under.gap, problem.people)
     return posterior if under.is_sure else _spanning(posterior, without)
 
 
@@ -369,12 +377,3 @@ class _StartMultipliers:
 def _spanning(posterior: Posterior, without: FloatArray) -> Posterior:
     low, high = np.minimum(posterior.low, without), np.maximum(posterior.high, without)
     return Posterior(posterior.values, posterior.decided, low, high)
-
-
-def _posterior(problem: CutProblem, under: SplitConstrained) -> Posterior:
-    """Return the shares of each profile, (P, m), and between which ends those of the optimum are (Pinsker)."""
-    people = problem.people
-    values = under.held.of_each_class(problem.classes.shape[1]) / people[:, None]
-    off = off_by(under.gap, people)[:, None]
-    decided = np.ones(len(values), dtype=bool)
-    return Posterior(values, decided, np.maximum(values - off, 0.0), np.minimum(values + off, 1.0))
