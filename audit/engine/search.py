@@ -8,12 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from treewarden.audit.bounds import ContradictionError, RowBounds
-from treewarden.audit.consistent_tables.proofs import (
-    Untyped,
-    limited_solver,
-    solve_in_background,
-    solver_module,
-)
+from treewarden.audit.consistent_tables.proofs import Untyped, solved, solver_module
 from treewarden.audit.consistent_tables.result import OUT_OF_TIME
 from treewarden.audit.engine.counts import Counts, OpenNumbers, opened, propagate
 from treewarden.audit.engine.time_budget import SECONDS_A_MODEL_ENTRY
@@ -21,8 +16,6 @@ from treewarden.audit.progress import Clock, OutOfTimeError
 from treewarden.ppdm_models.arrays import BoolArray, IndexArray, IntArray
 
 # The rows as a model for OR-Tools' CP-SAT, which reasons in whole numbers: what it calls infeasible is so.
-
-LEAST_UNITS = 1e-3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,17 +102,9 @@ class MilpModel:
         if hint is not None:
             for number, value in zip(self.numbers, hint.tolist(), strict=True):
                 model.add_hint(model.get_int_var_from_proto_index(number.index), value)
-        module = solver_module()
-        work = units if clock.meter is None else min(units, clock.left)
-        solver = limited_solver(clock.wall_left, max(work, LEAST_UNITS))
-        status = solve_in_background(solver, model)
-        clock.spend(float(solver.deterministic_time) + SECONDS_A_MODEL_ENTRY * self.entries)
-        if status == module.INFEASIBLE:
-            return SearchAnswer(None, is_impossible=True)
-        if status not in (module.OPTIMAL, module.FEASIBLE):
-            return SearchAnswer(None)
-        found = [solver.value(number) for number in self.numbers]
-        return SearchAnswer(np.array(found, dtype=np.int64))
+        status, found = solved(model, self.numbers, units, clock)
+        clock.spend(SECONDS_A_MODEL_ENTRY * self.entries)
+        return SearchAnswer(found, is_impossible=status == solver_module().INFEASIBLE)
 
 
 MOST_ENTRIES = 400_000

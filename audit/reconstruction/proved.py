@@ -17,12 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from treewarden.audit.bounds import ContradictionError
-from treewarden.audit.consistent_tables.proofs import (
-    Untyped,
-    limited_solver,
-    solve_in_background,
-    solver_module,
-)
+from treewarden.audit.consistent_tables.proofs import Untyped, solved, solver_module
 from treewarden.audit.engine.counts import bound_by_rows
 from treewarden.audit.progress import Clock
 from treewarden.audit.reconstruction.problem import NO_RECORD, CellRows
@@ -30,8 +25,6 @@ from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, Int
 
 UNITS = (1.0, 8.0, 64.0)
 """The solver's own seconds for one question, by which runs agree: more where fewer decide nothing."""
-LEAST_UNITS = 1e-3
-"""No question is asked with fewer of the solver's own seconds."""
 MOST_IDLE = 9.0
 """Of the solver's own seconds, after which a search over known samples ends that no longer answers a question."""
 MOST_TABLES = 2_000
@@ -405,21 +398,6 @@ class PartState:
                 model.add(beyond).only_enforce_if(other)
                 others.append(other)
         model.add_bool_or(others)
-
-
-def solved(
-    model: Untyped, numbers: list[Untyped], units: float, until: Clock, *, presolves: bool = True
-) -> tuple[int, IntArray | None]:
-    """Return the solver's status, and the numbers that it proposes."""
-    module = solver_module()
-    work = units if until.meter is None else min(units, until.left)
-    solver = limited_solver(until.wall_left, max(work, LEAST_UNITS))
-    solver.parameters.cp_model_presolve = presolves
-    status = solve_in_background(solver, model)
-    until.spend(float(solver.deterministic_time))
-    if status not in (module.OPTIMAL, module.FEASIBLE):
-        return status, None
-    return status, np.array([solver.value(number) for number in numbers], dtype=np.int64)
 
 
 def _joined(

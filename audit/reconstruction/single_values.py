@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from treewarden.audit.bounds import ContradictionError
-from treewarden.audit.consistent_tables.proofs import Untyped, solver_module
+from treewarden.audit.consistent_tables.proofs import Untyped, solved, solver_module
 from treewarden.audit.membership.cuts import SINGLE_SLACK
 from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.population import Population
@@ -47,7 +47,6 @@ from treewarden.audit.reconstruction.proved import (
     PartState,
     ProvedCounts,
     prove_counts,
-    solved,
 )
 from treewarden.ppdm_models.arrays import BoolArray, IndexArray, IntArray
 from treewarden.ppdm_models.tables.routing import Router

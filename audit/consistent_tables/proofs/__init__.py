@@ -7,10 +7,17 @@ import threading
 from functools import cache
 from typing import Any
 
+import numpy as np
+
+from treewarden.audit.progress import Clock
+from treewarden.ppdm_models.arrays import IntArray
+
 Untyped = Any
 """A model, a solver, a variable or a sum of OR-Tools, which has no types."""
 PATIENCE = 0.05
 """Seconds between looks at whether the user wants to stop."""
+LEAST_UNITS = 1e-3
+"""No question is asked with fewer of the solver's own seconds."""
 
 
 @cache
@@ -52,3 +59,18 @@ def solve_in_background(solver: Untyped, model: Untyped) -> int:
             solver.stop_search()
         raise
     return status[0] if status else int(solver_module().UNKNOWN)
+
+
+def solved(
+    model: Untyped, numbers: list[Untyped], units: float, until: Clock, *, presolves: bool = True
+) -> tuple[int, IntArray | None]:
+    """Return the solver's status, and the numbers that it proposes; ``units`` are seconds of its own."""
+    module = solver_module()
+    work = units if until.meter is None else min(units, until.left)
+    solver = limited_solver(until.wall_left, max(work, LEAST_UNITS))
+    solver.parameters.cp_model_presolve = presolves
+    status = solve_in_background(solver, model)
+    until.spend(float(solver.deterministic_time))
+    if status not in (module.OPTIMAL, module.FEASIBLE):
+        return status, None
+    return status, np.array([solver.value(number) for number in numbers], dtype=np.int64)

@@ -20,12 +20,13 @@ from tests.judges.run_reconstruction import (
 from tests.kit.small_audits import evidence_of, read
 from tests.kit.tiers import seeds
 from treewarden.audit.bounds import ContradictionError
+from treewarden.audit.consistent_tables import proofs
 from treewarden.audit.population.forest import forest_of
 from treewarden.audit.population.population import build_population
 from treewarden.audit.population.record_linkage import merged
 from treewarden.audit.progress import FOREVER
 from treewarden.audit.reading import Undetermined
-from treewarden.audit.reconstruction import of_model, of_table, proved, single_values
+from treewarden.audit.reconstruction import of_model, of_table, single_values
 from treewarden.audit.reconstruction.domain import DeclaredColumn, DeclaredDomain
 from treewarden.audit.reconstruction.of_table import WrongProofError, rebuild_people
 from treewarden.audit.reconstruction.people_rows import domain_of
@@ -350,8 +351,8 @@ def test_a_search_for_single_values_ends_by_its_work_and_not_by_time(monkeypatch
         asked.append((seconds, units))
         return limited_solver(seconds, units)
 
-    limited_solver = proved.limited_solver
-    monkeypatch.setattr(proved, "limited_solver", limited)
+    limited_solver = proofs.limited_solver
+    monkeypatch.setattr(proofs, "limited_solver", limited)
     rebuilt(split_tree(), SPLIT)
     assert {seconds for seconds, _ in asked} == {np.inf}
     assert 0 < max(units for _, units in asked) < single_values.WORK_SECONDS
