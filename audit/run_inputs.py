@@ -30,7 +30,7 @@ from treewarden.audit.result import NOT_BLAMED
 from treewarden.audit.system.system import System
 from treewarden.audit.withholding_costs import costs_of
 from treewarden.ppdm_models.errors import KnowledgeError
-from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
+from treewarden.ppdm_models.tree.ensemble import Ensemble, Model, growth_of
 from treewarden.ppdm_models.tree.side_channels import Leak
 from treewarden.ppdm_models.tree.tree import Task
 
@@ -150,7 +150,7 @@ def with_membership(proved: ProvedModel, inputs: RunInputs) -> ProvedModel:
     from treewarden.audit.membership.of_model import infer_membership  # for a register only
 
     model, known = inputs.forest.model, inputs.knowledge.training
-    is_boosted = isinstance(model, Ensemble) and model.growth is not None
+    is_boosted = growth_of(model) is not None
     seconds = inputs.options.worlds_budget * (BOOSTED_BUDGETS if is_boosted else 1.0)
     with inputs.step(f"proving who was in the table, at most {seconds:.3g} s") as share:
         until = clock(seconds).told_to(share)

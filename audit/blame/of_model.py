@@ -42,7 +42,7 @@ from treewarden.audit.withholding_costs import (
     WithholdingCosts,
 )
 from treewarden.ppdm_models.arrays import BoolArray, IndexArray, IntArray
-from treewarden.ppdm_models.tree.ensemble import Ensemble
+from treewarden.ppdm_models.tree.ensemble import growth_of
 from treewarden.ppdm_models.tree.tree import Task
 
 NOT_ALL = (
@@ -89,7 +89,7 @@ def numbers_of_model(
         return Undetermined("available only for models that predict a class and count people")
     facts = known_rows(knowledge, model.classes, population)
     published = None if beside is None else rows_beside(beside.rows, population, beside.words)
-    growth = model.growth if isinstance(model, Ensemble) else None
+    growth = growth_of(model)
     background = joined_rows([published, facts])
     training = knowledge.training
     read = read_leaf_facts(forest, population, growth, training, None, background, ties=ties)

@@ -22,11 +22,11 @@ from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray
 from treewarden.ppdm_models.plugins import PluginIndex, discover
 from treewarden.ppdm_models.tree.column import Column
 from treewarden.ppdm_models.tree.ensemble import (
-    Ensemble,
     EnsembleGrowth,
     Fact,
     FactSource,
     Model,
+    growth_of,
     trees_of,
 )
 from treewarden.ppdm_models.tree.tree import Tree
@@ -286,7 +286,7 @@ def facts_of(model: Model, people: float | None = None) -> Mapping[str, Fact]:
 
     Where it is told how many people the table has, so does what this shows of samples.
     """
-    growth = model.growth if isinstance(model, Ensemble) else None
+    growth = growth_of(model)
     if growth is None:
         return {}
     inverter = inverters()[growth.library]
@@ -299,7 +299,7 @@ def contradicted(model: Model, stated_settings: Mapping[str, float]) -> Mapping[
 
     Told settings count before those that follow from the file, wherever the file's numbers allow them too.
     """
-    growth = model.growth if isinstance(model, Ensemble) else None
+    growth = growth_of(model)
     if growth is None:
         return {}
     inverter, trees = inverters()[growth.library], tuple(trees_of(model))
@@ -327,7 +327,7 @@ def _agrees(fact: Fact | None, value: float) -> bool:
 
 def settings_of(model: Model) -> frozenset[str]:
     """Return the names of the settings that the leaf values of a model depend on; empty where none is known."""
-    growth = model.growth if isinstance(model, Ensemble) else None
+    growth = growth_of(model)
     return frozenset() if growth is None else _settings(growth.library)
 
 

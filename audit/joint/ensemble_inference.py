@@ -43,7 +43,7 @@ from treewarden.audit.population.population import Population
 from treewarden.audit.progress import Clock, Step, silent, work_clock
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
-from treewarden.ppdm_models.tree.ensemble import Ensemble, EnsembleGrowth, claims_privacy
+from treewarden.ppdm_models.tree.ensemble import EnsembleGrowth, claims_privacy, growth_of
 from treewarden.ppdm_models.tree.tree import Task
 
 MOST_PASSES = 3
@@ -92,7 +92,7 @@ def sums_of(
     problem = _unfit(forest, population)
     if problem:
         return Undetermined(problem)
-    growth = forest.model.growth if isinstance(forest.model, Ensemble) else None
+    growth = growth_of(forest.model)
     found = read_leaf_facts(forest, population, growth, training, None)
     if isinstance(found, Undetermined):
         return doubting(found, growth, training)
@@ -127,7 +127,7 @@ def join_trees(
         return Undetermined(problem)
     model = forest.model
     with step("recovering class counts from leaf values") as share:
-        growth = model.growth if isinstance(model, Ensemble) else None
+        growth = growth_of(model)
         published = read_leaf_facts(
             forest, population, growth, training, seeds, background, ties=ties
         )
@@ -209,7 +209,7 @@ def _disclosed_by_first_trees(
     joined: JoinedTrees, forest: Forest, population: Population, sums: LeafSums, until: Clock
 ) -> tuple[Prefix, ...]:
     """Return what the first trees prove and predict by themselves, and what all of them do; ``sums`` are published."""
-    growth = forest.model.growth if isinstance(forest.model, Ensemble) else None
+    growth = growth_of(forest.model)
     units, used = joined.units, joined_trees(forest, joined.units)
     early = prefixes(sums, units, population, growth, (used, joined.problem.classes), until)
     last = replace(
@@ -240,7 +240,7 @@ def _unfit(forest: Forest, population: Population) -> str:
         return "the file names no class, so only its leaves were measured"
     if claims_privacy(forest.model):
         return NOISY
-    is_grown = isinstance(forest.model, Ensemble) and forest.model.growth is not None
+    is_grown = growth_of(forest.model) is not None
     if population.weight is not None and is_grown:
         return "its trees contain sums of sampling weights, which cannot be inverted into counts of people"
     held = population.counts > 0

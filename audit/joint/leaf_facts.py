@@ -65,6 +65,7 @@ from treewarden.ppdm_models.tree.ensemble import (
     EnsembleGrowth,
     FactSource,
     Model,
+    growth_of,
 )
 from treewarden.ppdm_models.tree.tree import (
     Node,
@@ -291,7 +292,7 @@ def _by_default(case: GrownCase, units: Units, forest: Forest) -> EnsembleLeafFa
 def joined_trees(forest: Forest, units: Units) -> int:
     """Return how many trees' leaves are joined: the first ones, as far as memory goes."""
     classes, size = len(forest.model.classes), len(units.people)
-    growth = forest.model.growth if isinstance(forest.model, Ensemble) else None
+    growth = growth_of(forest.model)
     each = classes if growth is None and classes > 2 else 1
     most = max(1, MOST_ENTRIES // max(each * size, 1))
     return min(len(forest.trees), most)

@@ -51,7 +51,7 @@ from treewarden.audit.regression.totals import (
     with_totals,
 )
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
-from treewarden.ppdm_models.tree.ensemble import Ensemble, FactSource, claims_privacy
+from treewarden.ppdm_models.tree.ensemble import FactSource, claims_privacy, growth_of
 from treewarden.ppdm_models.tree.tree import Tree
 
 MOST_ENTRIES = 12_000_000
@@ -217,7 +217,7 @@ def cells_of_tables(
     sums, rows, left = found
     # Where leaves say how far their numbers spread, tables with the same totals show nothing.
     is_bare = not any(map(says_spread, forest.trees))
-    is_all = not left and (sums.is_all or (_publishes_means(forest) and is_bare))
+    is_all = not left and (sums.is_all or (growth_of(forest.model) is None and is_bare))
     people, clock = (forest, population), budget.search_clock()
     return attack_cells(rows, totals, people, clock, is_all=is_all, share=share)
 
@@ -244,10 +244,6 @@ def _all_rows(
     if not are_of_one(facts, rows.cells):
         left = (*left, NOT_SURE_WHO)
     return sums, rows, left
-
-
-def _publishes_means(forest: Forest) -> bool:
-    return not isinstance(forest.model, Ensemble) or forest.model.growth is None
 
 
 def sums_with_rows(
@@ -289,7 +285,7 @@ def _unfit(forest: Forest, population: Population, numbers: TargetNumbers) -> st
         return ONE_VALUE
     if claims_privacy(forest.model):
         return NOISY
-    is_grown = isinstance(forest.model, Ensemble) and forest.model.growth is not None
+    is_grown = growth_of(forest.model) is not None
     if population.weight is not None and is_grown:
         return WEIGHTED
     if (population.counts != np.rint(population.counts)).any():
@@ -358,7 +354,7 @@ def _fitting(
 ) -> tuple[ValueSums, NumberRows] | Undetermined:
     """Return what the leaves say, which the true values fulfil; else why there is no such thing."""
     forest, population = published.forest, published.population
-    growth = forest.model.growth if isinstance(forest.model, Ensemble) else None
+    growth = growth_of(forest.model)
     if growth is None:
         return published.rows(mean_sums(forest, population, published.largest))
     case = GrownCase(knowing(growth, training), forest.trees, forest.stops, population.counts, 0)

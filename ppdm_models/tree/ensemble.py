@@ -360,6 +360,11 @@ def first_members(ensemble: Ensemble, members: int) -> Ensemble:
     return replace(ensemble, members=ensemble.members[:members], growth=None)
 
 
+def growth_of(model: Model) -> EnsembleGrowth | None:
+    """Return how a model's trees were grown one after the other; None where they were not, or there is one."""
+    return model.growth if isinstance(model, Ensemble) else None
+
+
 def trees_of(model: Model) -> Iterator[Tree]:
     """Yield the trees of a model: itself where it is one."""
     if isinstance(model, Tree):

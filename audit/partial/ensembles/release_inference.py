@@ -47,7 +47,7 @@ from treewarden.audit.reading import Interval, Undetermined
 from treewarden.audit.regression.result import ValueBounds
 from treewarden.audit.regression.rows import ROUNDING, mean_sums
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
-from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
+from treewarden.ppdm_models.tree.ensemble import Ensemble, Model, growth_of
 
 NUMBERS_TOLD = Undetermined(
     "the model predicts a number, so an adversary with partial knowledge infers an "
@@ -383,7 +383,7 @@ def proved_ends(view: EnsembleView, numbers: TargetNumbers) -> tuple[FloatArray,
     forest, population = view.forest, view.population
     if population.weight is not None:
         return None
-    if isinstance(forest.model, Ensemble) and forest.model.growth is not None:
+    if growth_of(forest.model) is not None:
         return None
     largest = max(abs(numbers.low), abs(numbers.high))
     sums = mean_sums(forest, population, largest)
