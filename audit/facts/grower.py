@@ -25,6 +25,9 @@ STOP_AT_PURE = (
 )
 """Programs that never split a node whose records all have one class; pruning and raised subtrees only add records."""
 
+COUNT_PEOPLE = (Tool.POLICY_TREE, Tool.TREEWARDEN)
+"""Programs whose limits are of people, however many a row of the table stands for."""
+
 
 @dataclass(frozen=True, slots=True)
 class Grower:
@@ -68,8 +71,9 @@ def grower(case: Case) -> Grower:
         # The file may mean people or their weights: between the two a candidate may have been allowed.
         smallest = max(1, min(smallest, math.floor(smallest / people.weight.max())))
         surely = max(surely, math.ceil(surely / people.weight.min()))
-    surely = max(surely, math.ceil(surely * most_people_per_row(people)))
-    smallest = max(1, math.floor(smallest / people.rows.heaviest))
+    if tool not in COUNT_PEOPLE:
+        surely = max(surely, math.ceil(surely * most_people_per_row(people)))
+        smallest = max(1, math.floor(smallest / people.rows.heaviest))
     if knowledge.min_leaf is None and not is_told:
         here = np.bincount(case.population.leaf, case.population.counts)
         surely = max(surely, float(here[here > 0].min(initial=np.inf)))

@@ -34,7 +34,8 @@ Expression = object
 
 def solve(system: System) -> tuple[Posterior, SolverReport]:
     """Solve a system as it is written down, in this process; return the posterior and how it was found."""
-    began, start = time.perf_counter(), closed_forms(system)
+    began, system = time.perf_counter(), system.estimated
+    start = closed_forms(system)
     counts = system.case.population.counts
     masses = (start * counts[:, None]).ravel()
     (name, _), loaded = door("auto"), load_model(direct_model(system, start))
