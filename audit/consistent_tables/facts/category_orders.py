@@ -99,7 +99,8 @@ class OrderedSets:
             lower = np.where(below, self.own.sum(), (~self.own).sum())
             is_other = np.arange(1, len(self.records)) != lower[:, None]
         # Where categories tie, any may come first: sums lie between those of the largest first and the smallest first.
-        orders = [np.lexsort((sign * self._ties(first), rank), axis=1)[:, :-1] for sign in (-1, 1)]
+        ties = np.broadcast_to(self.records, first.shape)
+        orders = [np.lexsort((sign * ties, rank), axis=1)[:, :-1] for sign in (-1, 1)]
         sizes = np.array([self.records[order].cumsum(axis=1) for order in orders])
         ones = np.array([np.take_along_axis(first, order, 1).cumsum(axis=1) for order in orders])
         every = int(self.records.sum())
@@ -111,9 +112,6 @@ class OrderedSets:
             is_ahead = best <= chosen[:, None] + TIE_SHARE * every
             prefers &= ~(is_other & is_ahead).any(axis=1)
         return prefers
-
-    def _ties(self, first: IntArray) -> IntArray:
-        return np.broadcast_to(self.records, first.shape)
 
     def _impurity(
         self, criterion: Criterion, records: IntArray, first: IntArray, whole: IntArray

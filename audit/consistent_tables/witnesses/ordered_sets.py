@@ -48,7 +48,7 @@ def _at(
     """Return the categories (P,) of a column at a node; None where one is missing or there are fewer than three."""
     span, left = facts.span(node.index), facts.span(node.children[0])
     codes, counts = codes[span], facts.counts[span]
-    present = np.unique(codes)
+    present = np.unique(codes[counts > 0])
     if len(present) < 3 or present[0] < 0:
         return None
     has = (codes[:, None] == present[None]).astype(np.int64)
