@@ -300,6 +300,7 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line of this process."""
+    gc_control.collect_seldom()
     interrupted: list[bool] = []
     atexit.register(_leave, interrupted)  # first in, last out: all else is tidied up by then
     for stream in (sys.stdout, sys.stderr):

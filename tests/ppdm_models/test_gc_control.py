@@ -75,3 +75,13 @@ def test_the_collector_of_python_has_what_is_asked_of_it():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["True", "0"]
+
+
+def test_a_command_looks_for_garbage_less_often_than_python_does():
+    code = (
+        "import gc, sys\nfrom treewarden.cli import main\nbefore = gc.get_threshold()\n"
+        "sys.argv = ['treewarden', '--version']\n"
+        "try:\n    main()\nexcept SystemExit:\n    print(gc.get_threshold() > before)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split()[-1] == "True"
