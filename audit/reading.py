@@ -119,7 +119,8 @@ def _first(keys: FloatArray, most: int) -> IndexArray:
 
 def people(records: float) -> str:
     """Return a number of records in words, as a number of people."""
-    return f"{records:g} {'person' if records == 1 else 'people'}"
+    number = f"{records:.0f}" if float(records).is_integer() else f"{records:g}"
+    return f"{number} {'person' if records == 1 else 'people'}"
 
 
 # What a statement is about, in words; kept apart from measures, as reports are written where nothing is computed.
