@@ -10,7 +10,7 @@ import numpy as np
 
 from treewarden.audit.consistent_tables.facts.facts import Facts
 from treewarden.audit.consistent_tables.facts.splits import AttributeSplits
-from treewarden.audit.consistent_tables.witnesses.changes import ChangeChecker
+from treewarden.audit.consistent_tables.witnesses.change_checker import ChangeChecker
 from treewarden.audit.consistent_tables.witnesses.witness_pool import (
     Swap,
     TableChanges,

@@ -8,7 +8,8 @@ import pytest
 from tests.audit.weighed_trees import people_of, weighed_tree
 from tests.kit.cases import multiway_case
 from treewarden.audit.consistent_tables.facts.facts import IntegerRow, facts_of
-from treewarden.audit.consistent_tables.witnesses.changes import ChangeChecker, _alone, _paired
+from treewarden.audit.consistent_tables.witnesses.change_checker import ChangeChecker
+from treewarden.audit.consistent_tables.witnesses.changes import _alone, _paired
 from treewarden.audit.facts.rows import Case, Origin
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.population.target import members

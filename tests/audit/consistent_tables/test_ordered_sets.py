@@ -19,7 +19,7 @@ from treewarden.audit.consistent_tables.facts.category_orders import (
 from treewarden.audit.consistent_tables.facts.facts import facts_of
 from treewarden.audit.consistent_tables.portions import start_of
 from treewarden.audit.consistent_tables.proofs.bounds import closed_form
-from treewarden.audit.consistent_tables.witnesses.changes import ChangeChecker
+from treewarden.audit.consistent_tables.witnesses.change_checker import ChangeChecker
 from treewarden.audit.consistent_tables.witnesses.ordered_sets import ordered_sets
 from treewarden.audit.consistent_tables.witnesses.witness_pool import TableChanges, WitnessPool
 from treewarden.audit.progress import FOREVER

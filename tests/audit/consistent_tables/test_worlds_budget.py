@@ -15,7 +15,8 @@ from tests.kit.tiers import cases, few
 from treewarden.audit.consistent_tables.engine import reason_in_doubt
 from treewarden.audit.consistent_tables.facts.facts import facts_of
 from treewarden.audit.consistent_tables.retrain import graded
-from treewarden.audit.consistent_tables.witnesses.changes import ChangeChecker, _alone
+from treewarden.audit.consistent_tables.witnesses.change_checker import ChangeChecker
+from treewarden.audit.consistent_tables.witnesses.changes import _alone
 from treewarden.audit.engine.time_budget import never
 from treewarden.audit.facts.rows import Case
 from treewarden.audit.knowledge.knowledge import Knowledge, resolved

@@ -19,7 +19,7 @@ from treewarden.audit.consistent_tables.facts.splits import groups
 from treewarden.audit.consistent_tables.proofs.bounds import closed_form, spread
 from treewarden.audit.consistent_tables.proofs.propagate import propagate
 from treewarden.audit.consistent_tables.queries import Asker
-from treewarden.audit.consistent_tables.witnesses.changes import ChangeChecker
+from treewarden.audit.consistent_tables.witnesses.change_checker import ChangeChecker
 from treewarden.audit.consistent_tables.witnesses.enumerate import (
     _is_plain,
     _row_number,

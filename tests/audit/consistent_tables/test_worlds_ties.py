@@ -16,7 +16,7 @@ from treewarden.audit.consistent_tables.facts.intervals import with_intervals
 from treewarden.audit.consistent_tables.facts.splits import TIE_SHARE
 from treewarden.audit.consistent_tables.queries import Asker
 from treewarden.audit.consistent_tables.result import UNSURE_TIES, ConsistentTables, Tiers
-from treewarden.audit.consistent_tables.witnesses.changes import ChangeChecker
+from treewarden.audit.consistent_tables.witnesses.change_checker import ChangeChecker
 from treewarden.audit.consistent_tables.witnesses.sample import GaveUpError, Sampler
 from treewarden.audit.consistent_tables.witnesses.witness_pool import (
     Swap,
