@@ -19,6 +19,7 @@ from treewarden.audit.population.table_counts import (
     RowWeights,
     Weights,
     check_counts,
+    check_rounding,
     count_gaps,
     fitting_column,
     has_sums,
@@ -383,6 +384,8 @@ def _checked(
         if not tree.has_people or count_gaps(tree, people):
             hint = fitting_column(tree, table, leaf, besides)
     check_counts(tree, *stopping(tree, population), population.weights, table.source, hint)
+    is_weighed = population.weight is not None
+    check_rounding(tree, population.columns, table.source, weighed=is_weighed)
     said: tuple[str, ...] = ()
     if hint:
         said = (f"{tree.source}: the numbers are sums of weights; {hint}",)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
@@ -12,7 +13,9 @@ import numpy as np
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 from treewarden.ppdm_models.errors import ColumnNotCountedError, TableError
 from treewarden.ppdm_models.tables.table import Table
+from treewarden.ppdm_models.tree.column import Column, NumericColumn, number_text
 from treewarden.ppdm_models.tree.plain_splits import is_inner, totals_of
+from treewarden.ppdm_models.tree.predicate import NumericTest, atoms
 from treewarden.ppdm_models.tree.tree import Node, Quality, Tree
 
 # What a column of weights says: how many people each row stands for, or how much a survey counts each person.
@@ -256,6 +259,45 @@ def check_counts(
         cause = _cause(total, float((people if weighed is None else weighed).sum()), kind, hint)
     problem = f"this is not the training table of {tree.source} ({some}, {example})"
     raise TableError(source, f"{problem}{cause}")
+
+
+FINEST_ROUNDING = 1e-8
+"""Of thresholds that are printed more finely every record's side is known: they halve gaps of more than 1e-7."""
+
+
+def check_rounding(
+    tree: Tree, columns: Mapping[str, Column], source: str, *, weighed: bool
+) -> None:
+    """Check that it is known to which side of each threshold every record goes, though a print rounds thresholds.
+
+    Where every leaf is counted, the counts show it: a record on the wrong side would be too many there. Labels that may
+    have been drawn at random prove nothing, wherever the records are.
+
+    Raises:
+        TableError: a value lies where the threshold may have been.
+    """
+    is_compared = has_sums(tree) if weighed else tree.has_people
+    is_known = (is_compared and tree.counts_every_leaf) or tree.learner.saw_noise
+    if tree.rounding <= FINEST_ROUNDING or is_known:
+        return
+    tests = {atom for node in tree.nodes for atom in atoms(node.test)}
+    for test in sorted((atom for atom in tests if isinstance(atom, NumericTest)), key=str):
+        column = columns.get(test.feature)
+        ends = [end for end in (test.low, test.high) if math.isfinite(end)]
+        if not isinstance(column, NumericColumn) or not ends:
+            continue
+        room = tree.rounding + SINGLE_SHARE * abs(ends[0])
+        near = column.numbers[np.abs(column.numbers - ends[0]) <= room]
+        if len(near):
+            problem = (
+                f"{test.feature!r} is {number_text(float(near[0]))} in a record, and the threshold "
+                f"{number_text(ends[0])} is rounded in {tree.source}, so it is not known which branch the record takes"
+            )
+            raise TableError(source, f"{problem}; print the tree with more decimals")
+
+
+SINGLE_SHARE = float(np.finfo(np.float32).eps)
+"""How far the learner's 32-bit numbers may be from those of the table."""
 
 
 def _count(number: float) -> str:

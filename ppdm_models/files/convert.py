@@ -231,6 +231,9 @@ def _check_same(model: Model, again: Model, target: str) -> None:
     if isinstance(model, Ensemble) and isinstance(again, Ensemble):
         _check_same_sum(model, again, target)
     for tree, other in zip(was, now, strict=True):
+        if tree.rounding and not tree.counts_every_leaf:
+            problem = "its thresholds are rounded, and it does not count the records of each leaf"
+            raise OutputError(tree.source, f"{problem}; convert a file with all digits")
         if (tree.missing, tree.no_true_child) != (other.missing, other.no_true_child):
             problem = f"{target} cannot express how this tree treats missing values; {OTHER_FORMAT}"
             raise OutputError(tree.source, problem)

@@ -226,7 +226,8 @@ class Tree:
     ``classes`` is empty for a regression tree. ``source`` (the file's name), ``format`` and ``notes`` (what a reader
     found remarkable) are no part of the tree's value. Nor is ``unused``: the kinds of numbers, in words, that the file
     prints at its nodes, that tell of the target more than the nodes here do, and that no audit uses. Nor is
-    ``label_reason``: why a label need not be the most frequent class of its node, where the file says so.
+    ``label_reason``: why a label need not be the most frequent class of its node, where the file says so. Nor is
+    ``rounding``: how far the thresholds that the file prints may be from those that it was grown with.
     """
 
     nodes: Sequence[Node]
@@ -243,6 +244,7 @@ class Tree:
     notes: tuple[str, ...] = field(default=(), compare=False)
     unused: tuple[str, ...] = field(default=(), compare=False)
     label_reason: str = field(default="", compare=False)
+    rounding: float = field(default=0.0, compare=False)
 
     def __post_init__(self) -> None:
         if not self.nodes:
@@ -285,6 +287,12 @@ class Tree:
     def has_people(self) -> bool:
         """Whether the published numbers count training records, one each."""
         return self.quality in (Quality.EXACT, Quality.DERIVED)
+
+    @property
+    def counts_every_leaf(self) -> bool:
+        """Whether the file says of each leaf how many records, or how much weight, it holds."""
+        is_sum = self.has_people or self.quality is Quality.WEIGHTED
+        return is_sum and all(count_of(leaf) is not None for leaf in self.leaves)
 
     def feature(self, name: str) -> Feature:
         """Return a feature by name.

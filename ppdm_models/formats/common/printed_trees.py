@@ -117,6 +117,15 @@ def decimals_of(text: str) -> int:
     return len(mantissa.partition(".")[2]) - shift
 
 
+def rounding_of(thresholds: Iterable[str]) -> float:
+    """Return how far thresholds that are printed with as many decimals may be from what they were; 0 where none is.
+
+    Zeros at the end may be left out, so that the one with the most decimals counts.
+    """
+    decimals = [decimals_of(text) for text in thresholds if as_float(text) is not None]
+    return 0.5 * 10.0 ** -max(decimals) if decimals else 0.0
+
+
 # Printed tests, ``age <= 30`` or ``sex = F``: read by what all branches of one split agree on, never guessed.
 
 NUMERIC = {"<=": ">", ">": "<=", "<": ">=", ">=": "<"}

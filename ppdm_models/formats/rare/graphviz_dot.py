@@ -20,6 +20,7 @@ from treewarden.ppdm_models.formats.common.printed_trees import (
     decimals_of,
     lines_of,
     named_classes,
+    rounding_of,
 )
 from treewarden.ppdm_models.formats.rare._dot import (
     DotGraph,
@@ -94,6 +95,8 @@ def _sklearn(graph: DotGraph, source: str) -> Tree:
     hidden = sum(box.is_hidden for box in boxes.values())
     if hidden:
         notes.append(f"{hidden} branches are cut off, so the nodes below them are missing")
+    # A threshold that is rounded to a whole number is drawn with ".0" behind it.
+    drawn = (box.threshold.removesuffix(".0") for box in boxes.values() if box.threshold)
     tree = Tree(
         nodes=tuple(described),
         features=features_named(names, nodes, source, single=True),
@@ -105,6 +108,7 @@ def _sklearn(graph: DotGraph, source: str) -> Tree:
         source=source,
         notes=tuple(f"{source}: {note}" for note in notes),
         unused=unused,
+        rounding=rounding_of(drawn),
     )
     return checked(tree)
 

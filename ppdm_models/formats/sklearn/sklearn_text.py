@@ -22,6 +22,7 @@ from treewarden.ppdm_models.formats.common.printed_trees import (
     lines_of,
     named_classes,
     nested,
+    rounding_of,
 )
 from treewarden.ppdm_models.semantics.support import with_support
 from treewarden.ppdm_models.tree.predicate import MissingTest, NumericTest, Predicate, features_of
@@ -71,11 +72,11 @@ def _read(data: bytes, source: str) -> Tree:
         elif is_branch:
             ways[parent] = _split(rows, below, source)
     nodes = grown(len(rows), lambda place: _draft(place, rows, ways), source)
-    return _judged(
-        Tree(nodes, (), "", learner=Learner(tool=Tool.SCIKIT_LEARN), source=source),
-        leaves,
-        len(rows),
-    )
+    tests = (TEST.fullmatch(row.text) for row in rows)
+    rounding = rounding_of(test[3] for test in tests if test)
+    learner = Learner(tool=Tool.SCIKIT_LEARN)
+    tree = Tree(nodes, (), "", learner=learner, source=source, rounding=rounding)
+    return _judged(tree, leaves, len(rows))
 
 
 def _rows(lines: Sequence[str], source: str) -> list[PrintedRow]:
@@ -218,6 +219,9 @@ def _notes(leaves: Sequence[PrintedSklearnLeaf], is_class: bool) -> list[str]:
         notes.append("weights are counts of people only if every record had the weight 1")
     elif is_class:
         notes.append("the text does not contain classes that no leaf predicts")
+        notes.append(
+            "a predicted class counts as the most common one of its leaf, as the text names no class_weight"
+        )
     return notes
 
 

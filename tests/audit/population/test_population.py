@@ -56,6 +56,32 @@ def rows(**changes: object) -> dict[str, list[object]]:
     }
 
 
+def labelled_tree() -> Tree:
+    """Return a printed tree whose threshold may be anything from 29.5 to 30.5, and that counts nobody."""
+    nodes = [replace(node, records=None) for node in small_tree().nodes]
+    return small_tree(nodes=tuple(nodes), quality=Quality.ABSENT, rounding=0.5)
+
+
+@pytest.mark.parametrize("age", ["30", "29.5", "30.5"])
+def test_a_record_is_refused_that_a_rounded_threshold_may_send_either_way(age):
+    table = table_of(rows(age=["20", "20", age, "40", "50"]))
+    with pytest.raises(TableError, match=f"'age' is {age} .* rounded .*; print the tree with more"):
+        build_population(labelled_tree(), table, sensitive="ill")
+
+
+def test_a_rounded_threshold_is_no_matter_away_from_it_or_if_leaves_are_counted():
+    table = table_of(rows(age=["20", "29", "29", "31", "50"]))
+    assert build_population(labelled_tree(), table, sensitive="ill").leaf.tolist() == [
+        1,
+        1,
+        1,
+        2,
+        2,
+    ]
+    counted = small_tree(rounding=0.5)
+    assert build_population(counted, table_of(rows()), sensitive="ill").records == 5
+
+
 def test_equal_records_become_one_profile_with_a_count():
     population = build_population(small_tree(), table_of(rows()), sensitive="ill")
     assert population.counts.tolist() == [2, 1, 1, 1]

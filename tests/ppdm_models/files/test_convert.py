@@ -17,6 +17,7 @@ from treewarden.ppdm_models.tables.predict import predict
 from treewarden.ppdm_models.tree.column import NumericColumn
 from treewarden.ppdm_models.tree.ensemble import Combination, Link, Member, NonTreeModel
 from treewarden.ppdm_models.tree.predicate import CategoryTest
+from treewarden.ppdm_models.tree.tree import Quality
 
 GOLF = read_tree(places.DATA / "formats/pmml/good/golf.pmml")
 TWO = forest(stump(40.0, "no", "yes", counts=(4.0, 6.0)), by_sex("no", "yes"))
@@ -54,6 +55,16 @@ def test_an_ensemble_is_the_same_ensemble_in_pmml(ensemble):
 def test_what_pmml_cannot_say_is_named(changes, problem):
     with pytest.raises(OutputError, match=problem):
         converted(replace(TWO, **changes), "pmml")
+
+
+@pytest.mark.parametrize("target", ["pmml", "treewarden_json"])
+def test_a_tree_whose_rounded_thresholds_no_counts_bear_out_is_not_converted(target):
+    bare = stump(40.0, "no", "yes")
+    leaves = [replace(node, records=None) for node in bare.nodes]
+    bare = replace(bare, nodes=tuple(leaves), quality=Quality.ABSENT)
+    assert converted(bare, target)
+    with pytest.raises(OutputError, match="its thresholds are rounded, .* all digits"):
+        converted(replace(bare, rounding=0.5), target)
 
 
 def test_our_own_json_holds_one_tree():

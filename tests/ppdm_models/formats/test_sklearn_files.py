@@ -333,6 +333,15 @@ def test_a_tree_printed_with_all_digits_predicts_what_scikit_learn_predicts(
     assert model.quality is Quality.EXACT
 
 
+@pytest.mark.parametrize(("decimals", "rounding"), [(2, 0.005), (0, 0.5), (5, 5e-6)])
+def test_how_far_printed_thresholds_may_be_off_is_read(decimals, rounding):
+    model = tree.DecisionTreeClassifier(max_depth=3).fit(X, Y)
+    text = tree.export_text(model, decimals=decimals)
+    assert TEXT.open(text.encode(), "t.txt").model.rounding == pytest.approx(rounding)
+    drawing = tree.export_graphviz(model, precision=decimals)
+    assert DOT.open(drawing.encode(), "t.dot").model.rounding == pytest.approx(rounding)
+
+
 def test_a_truncated_branch_is_a_leaf_without_a_label():
     estimator = tree.DecisionTreeClassifier(random_state=0).fit(X, Y)
     text = tree.export_text(estimator, max_depth=1)
