@@ -29,7 +29,7 @@ from treewarden.ppdm_models.tree.predicate import MissingTest, NumericTest, Pred
 from treewarden.ppdm_models.tree.tool import Tool
 from treewarden.ppdm_models.tree.tree import Learner, Node, Quality, Task, Tree
 
-START = re.compile(rb"\|-+ [^\r\n]*(?: <= | class: |value: \[|weights: \[)")
+START = re.compile(rb"\|-+(?= )[^\r\n]*(?: <= | class: | value: \[| weights: \[)")
 LINE = re.compile(r"((?:\| *)*)\|(-+) (.*)")
 TEST = re.compile(r"(.+) (<=|> ) (-?\d+(?:\.\d+)?|inf)")
 HIDDEN = re.compile(r"truncated branch of depth \d+")

@@ -342,6 +342,16 @@ def test_how_far_printed_thresholds_may_be_off_is_read(decimals, rounding):
     assert DOT.open(drawing.encode(), "t.dot").model.rounding == pytest.approx(rounding)
 
 
+@pytest.mark.parametrize("spacing", [1, 3])
+@pytest.mark.parametrize("has_weights", [False, True])
+def test_a_printed_tree_of_one_leaf_is_read(spacing, has_weights):
+    model = tree.DecisionTreeClassifier(max_leaf_nodes=2, min_samples_split=500).fit(X, Y)
+    text = tree.export_text(model, spacing=spacing, show_weights=has_weights).encode()
+    assert TEXT.sniff(text)
+    one = TEXT.open(text, "t.txt").model
+    assert [node.score for node in one.nodes] == ["yes"]
+
+
 def test_a_truncated_branch_is_a_leaf_without_a_label():
     estimator = tree.DecisionTreeClassifier(random_state=0).fit(X, Y)
     text = tree.export_text(estimator, max_depth=1)
