@@ -264,6 +264,9 @@ def check_counts(
 FINEST_ROUNDING = 1e-8
 """Of thresholds that are printed more finely every record's side is known: they halve gaps of more than 1e-7."""
 
+SINGLE_SHARE = float(np.finfo(np.float32).eps)
+"""How far the learner's 32-bit numbers may be from those of the table."""
+
 
 def check_rounding(
     tree: Tree, columns: Mapping[str, Column], source: str, *, weighed: bool
@@ -294,10 +297,6 @@ def check_rounding(
                 f"{number_text(ends[0])} is rounded in {tree.source}, so it is not known which branch the record takes"
             )
             raise TableError(source, f"{problem}; print the tree with more decimals")
-
-
-SINGLE_SHARE = float(np.finfo(np.float32).eps)
-"""How far the learner's 32-bit numbers may be from those of the table."""
 
 
 def _count(number: float) -> str:

@@ -276,8 +276,9 @@ def learner_of(
     if isinstance(smallest, int | float | np.number) and 0 < smallest < math.inf:
         is_count = isinstance(smallest, int | np.integer)
         by_count = float(smallest) if is_count else float(smallest) * records
-    is_share = isinstance(share, float) and 0 <= share <= 1
-    by_share = share * weight if is_share and not _is_set(settings.get(CLASS_WEIGHT)) else 0.0  # type: ignore[operator]
+    by_share = 0.0
+    if isinstance(share, float) and 0 <= share <= 1 and not _is_set(settings.get(CLASS_WEIGHT)):
+        by_share = share * weight
     least = min(max(by_count, by_share), max(*everybody, 1.0))  # no leaf holds more than all
     draws_cuts = settings.get("splitter", "best") != "best"
     return Learner(
