@@ -67,6 +67,7 @@ from treewarden.audit.progress import Clock, OutOfTimeError, Share, clock, nobod
 from treewarden.audit.reading import Undetermined, exactly
 from treewarden.audit.system.system import System, doubled
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray, distinct
+from treewarden.ppdm_models.tree.column import CategoricalColumn
 from treewarden.ppdm_models.tree.tool import Tool
 
 PARTS = 4
@@ -156,7 +157,8 @@ def _with_sets(facts: Facts) -> Facts:
     case, by = facts.case, grower(facts.case)
     if not by.orders_sets or case.knowledge.split is SplitLevel.NONE:
         return facts
-    if all(feature.numeric for feature in case.tree.features):
+    columns = (case.population.columns[name] for name in case.population.qi)
+    if not any(isinstance(column, CategoricalColumn) for column in columns):
         return facts
     if by.tool is Tool.UNKNOWN and facts.classes != 2:
         return facts

@@ -14,7 +14,7 @@ from enum import Enum
 import numpy as np
 
 from treewarden.audit.facts.impurity_rows import branch_impurity
-from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IntArray
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
 from treewarden.ppdm_models.tree.tree import Criterion
 
 Moves = tuple[tuple[IntArray, IntArray], ...]
@@ -47,13 +47,13 @@ class OrderRule:
 class OrderedSets:
     """The categories of a column at a node, whose cuts a learner compares with the split that it chose there.
 
-    ``has`` (S, C) says which position has which category, ``records`` (C,) how many each has, ``is_left`` (S,) which
-    positions the chosen split sends left, and ``left_records`` how many records. ``own`` (C,) are the categories that
-    go left, where the split is on this column.
+    ``category`` (S,) is the number of each position's category, ``records`` (C,) how many each has, ``is_left`` (S,)
+    which positions the chosen split sends left, and ``left_records`` how many records. ``own`` (C,) are the categories
+    that go left, where the split is on this column.
     """
 
     span: slice
-    has: IntArray
+    category: IndexArray
     records: IntArray
     is_left: BoolArray
     left_records: int
@@ -63,7 +63,7 @@ class OrderedSets:
     def allows(self, tables: IntArray) -> BoolArray:
         """Return in which tables (K, P, m) the learner surely prefers the chosen split to the cuts of this column."""
         first = tables[:, self.span, 0]
-        return self._prefers(first @ self.has, first @ self.is_left)
+        return self._prefers(self._by_category(first), first @ self.is_left)
 
     def allows_moves(self, table: IntArray, moves: Moves) -> BoolArray:
         """Return after which of K changes of a table (P, m), in which the learner does, it does too."""
@@ -73,15 +73,22 @@ class OrderedSets:
         first, allowed = table[self.span, 0], np.ones(len(moves[0][0]), dtype=bool)
         if not len(inside):
             return allowed
-        after = np.repeat((first @ self.has)[None], len(inside), axis=0)
-        left = np.full(len(inside), first @ self.is_left)
+        after = np.repeat(self._by_category(first[None]), len(inside), axis=0)
+        rows, left = np.arange(len(inside)), np.full(len(inside), first @ self.is_left)
         for position, gets in (
             (position[inside] - start, gets[inside]) for position, gets in moves
         ):
-            after += self.has[position] * gets[:, None]
+            after[rows, self.category[position]] += gets
             left += self.is_left[position] * gets
         allowed[inside] = self._prefers(after, left)
         return allowed
+
+    def _by_category(self, first: IntArray) -> IntArray:
+        """Return counts by category (K, C), of those by position (K, S)."""
+        shape = len(first), len(self.records)
+        cells = np.arange(shape[0])[:, None] * shape[1] + self.category
+        sums = np.bincount(cells.ravel(), first.ravel(), shape[0] * shape[1])
+        return np.asarray(np.rint(sums).astype(np.int64)).reshape(shape)
 
     def _prefers(self, first: IntArray, left: IntArray) -> BoolArray:
         """Return it for counts of the first class by category (K, C), and on the left of the chosen split (K,)."""

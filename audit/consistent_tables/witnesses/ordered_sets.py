@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from treewarden.audit.consistent_tables.facts.category_orders import (
@@ -28,7 +30,10 @@ def ordered_sets(facts: Facts) -> tuple[OrderedSets, ...]:
     tree, by = case.tree, grower(case)
     if grouping_of_categories(tree) is not Grouping.SUBSET:
         return ()
-    names = [feature.name for feature in tree.features if feature.name in case.population.qi]
+    names: Sequence[str] = case.population.qi
+    if by.tool is Tool.UNKNOWN:
+        names = [feature.name for feature in tree.features if feature.name in names]
+    # A program that is known may have compared columns that its file does not list, too.
     columns = {name: case.population.columns[name] for name in names}
     rule = _rule(facts)
     return tuple(
@@ -51,7 +56,8 @@ def _at(
     present = np.unique(codes[counts > 0])
     if len(present) < 3 or present[0] < 0:
         return None
-    has = (codes[:, None] == present[None]).astype(np.int64)
+    # Whoever has another category is nobody.
+    category = np.searchsorted(present, codes).clip(max=len(present) - 1)
     is_left = np.zeros(len(codes), dtype=bool)
     is_left[left.start - span.start : left.stop - span.start] = True
     sides = [is_left[codes == code] for code in present]
@@ -62,8 +68,8 @@ def _at(
         return None
     return OrderedSets(
         span=span,
-        has=has,
-        records=counts @ has,
+        category=category,
+        records=np.bincount(category, counts, len(present)).astype(np.int64),
         is_left=is_left,
         left_records=int(counts[is_left].sum()),
         own=own if is_own else None,

@@ -81,7 +81,7 @@ RULE = OrderRule(CategoryOrder.SHARE, (), smallest=1)
 IS_LEFT = np.array([False, False, True])
 SETS = OrderedSets(
     span=slice(0, 3),
-    has=np.eye(3, dtype=np.int64),
+    category=np.arange(3),
     records=np.array([2, 1, 4]),
     is_left=IS_LEFT,
     left_records=4,
@@ -172,6 +172,17 @@ def test_what_other_processes_know_of_ordered_sets_is_what_is_known_here():
     others = np.stack([pool.tables[0], pool.tables[0][:, ::-1]])
     assert facts.sets
     assert there.has_compared(others).tolist() == pool.has_compared(others).tolist()
+
+
+def test_columns_that_the_file_does_not_list_are_looked_at_too():
+    records = [("v0", "w0")] * 2 + [("v1", "w1")] * 2 + [("v2", "w2")] * 4
+    tree = OrderedTree(OrderLearner(Tool.RPART, smallest=3), records, [1, 0, 1, 0, 0, 0, 0, 0], 1)
+    facts = facts_of(build_system(tree.case()))
+    listed = tuple(feature for feature in facts.tree.features if feature.name == "x0")
+    for tool, columns in ((Tool.RPART, 2), (Tool.UNKNOWN, 1)):
+        learner = replace(facts.tree.learner, tool=tool)
+        case = replace(facts.case, tree=replace(facts.tree, features=listed, learner=learner))
+        assert len(ordered_sets(replace(facts, case=case))) == columns
 
 
 TOOLS = (Tool.RPART, Tool.SPARK, Tool.UNKNOWN)
