@@ -37,6 +37,7 @@ from treewarden.audit.solver.task import (
     SAME_SHARE,
     SMALL_PROGRAM,
     SPREAD_TRIES,
+    TRIES,
     WORTH_A_RESTART,
     RecordedProgram,
     SolverAnswer,
@@ -283,7 +284,9 @@ def _with_bound(task: SolverTask, chains: sparse.csr_matrix) -> SolverAnswer:
         starts = task.starts[1:] if program.size <= SMALL_PROGRAM else ()
         if bound.is_accepted:
             starts += (bound.z[: program.size],)
-        best = _of_starts(task, solver, starts, best)
+        # Where the first start met no point, the program likely has none: others are tried, but not at length.
+        again = replace(task, tries=TRIES[:1]) if best.outcome is TaskOutcome.INFEASIBLE else task
+        best = _of_starts(again, solver, starts, best)
     iterations = bound.iterations + best.iterations
     if best.is_accepted and is_flat(program, chains, best.split):
         beside = _from_start(replace(task, tries=SPREAD_TRIES), solver, best.z)

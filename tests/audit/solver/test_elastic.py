@@ -8,8 +8,10 @@ import pytest
 from scipy import sparse
 
 from tests.kit.cases import curved_tasks
+from treewarden.audit.solver import block_solver
 from treewarden.audit.solver.block_solver import solve_task
 from treewarden.audit.solver.canonical import floor, is_overloaded, weights
+from treewarden.audit.solver.task import ELASTIC_TRIES, TaskOutcome
 
 OPEN = (12, 19, 43, 44, 51)
 """Seeds of cases with blocks that are below their bound."""
@@ -85,3 +87,22 @@ def test_chains_that_were_taken_too_lightly_are_weighed_again(monkeypatch):
         assert once.floor <= once.objective + 1e-6
         again.append(once.iterations > never.iterations)
     assert any(again)
+
+
+def test_where_the_first_start_meets_no_point_the_others_are_tried_once_each(monkeypatch):
+    seen, ask = [], block_solver._from_start
+
+    def recorded(task, solver, start):
+        if task.tries is not ELASTIC_TRIES:
+            seen.append(len(task.tries))
+        return ask(task, solver, start)
+
+    task = curved_tasks("gini", range(6))[0]
+    monkeypatch.setattr(block_solver, "_from_start", recorded)
+    splits = task.program.splits
+    nowhere = replace(splits, limit=splits.limit - splits.records)
+    answer = block_solver._best(replace(task, program=replace(task.program, splits=nowhere)))
+    assert answer.outcome is TaskOutcome.INFEASIBLE
+    assert seen == [len(task.tries), 1, 1]
+    assert len(task.starts) == 2
+    assert len(task.tries) > 1
