@@ -6,7 +6,6 @@ import re
 from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from operator import itemgetter
 from typing import TypeVar
 
 import numpy as np
@@ -179,7 +178,9 @@ class _Columns:
         for node, (kind, place) in enumerate(zip(kinds, places.tolist(), strict=True)):
             if kind == SIMPLE and test_columns.takes(node, self.tape.attributes[place], place):
                 continue
-            test_columns.others[node] = test_columns.read(int(self.layout.events[place]), place)
+            test_columns.others[node] = test_columns.read(
+                kind, int(self.layout.events[place]), place
+            )
         return test_columns.cuts(len(places))
 
 
@@ -190,6 +191,8 @@ class _TestColumns:
         self.tape = tape
         self.fields = fields
         self.others: dict[int, Predicate] = {}
+        self.simple: dict[tuple[tuple[str, str], ...], Predicate] = {}
+        """Comparisons that were read, by what they say: most stand at many nodes."""
         self.names: list[str] = []
         self.places: dict[str, int] = {}
         self.nodes: list[int] = []
@@ -217,11 +220,18 @@ class _TestColumns:
         self.texts.append(text)
         return True
 
-    def read(self, event: int, place: int) -> Predicate:
-        """Return the test that begins at an event."""
-        return _careful(
+    def read(self, kind: int, event: int, place: int) -> Predicate:
+        """Return the test of a kind that begins at an event."""
+        said = tuple(self.tape.attributes[place].items())
+        known = self.simple.get(said) if kind == SIMPLE else None
+        if known is not None:
+            return known
+        found = _careful(
             lambda: read_predicate(self.tape.grown(event, place)[0], self.fields, self.fields.fail)
         )
+        if kind == SIMPLE:
+            self.simple[said] = found
+        return found
 
     def cuts(self, size: int) -> Cuts:
         """Return the tests of all nodes."""
@@ -276,10 +286,9 @@ def _both(
     """Return the two attributes that all of some elements have, and no more."""
     _require(set(map(len, attributes)) == {2})
     try:
-        first, second = zip(*map(itemgetter(key, other_key), attributes), strict=True)
+        return [said[key] for said in attributes], [said[other_key] for said in attributes]
     except KeyError:
         raise NotPlainError from None
-    return list(first), list(second)
 
 
 def _numbers(texts: Sequence[str]) -> Numbers:
