@@ -78,12 +78,16 @@ def _row_keys(columns: Sequence[IndexArray]) -> tuple[IndexArray, int]:
     keys, kinds = np.zeros(len(columns[0]), dtype=np.int64), 1
     for column in columns:
         low = int(column.min(initial=0))
-        codes, size = column - low, int(column.max(initial=0)) - low + 1
+        codes, size = column, int(column.max(initial=0)) - low + 1
         if size > len(column):
-            codes, size = ranks(column)
+            (codes, size), low = ranks(column), 0
         if kinds * size > MOST_CODES:
             keys, kinds = ranks(keys)
-        keys, kinds = keys * size + codes, kinds * size
+        keys *= size
+        keys += codes
+        if low:
+            keys -= low
+        kinds *= size
     return keys, kinds
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Undetermined
+from treewarden.ppdm_models.arrays import distinct
 from treewarden.ppdm_models.formats.common.origin import LONGEST_LABEL, is_class_name
 from treewarden.ppdm_models.tree.column import CategoricalColumn
 from treewarden.ppdm_models.tree.ensemble import Model, trees_of
@@ -68,7 +69,8 @@ def unheld_values(model: Model, population: Population) -> Iterator[Leak]:
         column = population.columns.get(name)
         if isinstance(column, CategoricalColumn):
             held = {
-                column.categories[code] for code in set(column.codes[column.codes >= 0].tolist())
+                column.categories[code]
+                for code in distinct(column.codes[column.codes >= 0]).tolist()
             }
             yield from _unheld(name, values - held, held)
             yield from _of_one_person(name, values, column, population)

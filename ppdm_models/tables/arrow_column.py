@@ -67,14 +67,20 @@ TRUTH = {"true": 1.0, "false": 0.0}
 class ArrowColumn(RawColumn):
     """A column of texts, or as its source types it; ``source`` and ``name`` say which in messages.
 
-    ``places`` say where its values stand in a table that was counted, ``dialect`` how its texts are written.
+    Texts of a table that was counted are ``held`` as codes, and spelled out where they are read as anything but
+    categories. ``places`` say where values stand in such a table, ``dialect`` how texts are written.
     """
 
     source: str
     name: str
-    values: pa.Array
+    held: pa.Array
     places: FirstRecords | None = None
     dialect: Dialect = field(default_factory=Dialect)
+
+    @property
+    def values(self) -> pa.Array:
+        """The values themselves, no codes."""
+        return decode_texts(self.held)
 
     def cells(self) -> list[object]:
         return list(self.values.to_pylist())
@@ -86,7 +92,7 @@ class ArrowColumn(RawColumn):
             numbers = self.numbers()
         except TableError:
             return False
-        return pa.types.is_floating(self.values.type) or not _is_too_long(numbers)
+        return pa.types.is_floating(self.held.type) or not _is_too_long(numbers)
 
     def numbers(self) -> FloatArray:
         try:
@@ -105,15 +111,15 @@ class ArrowColumn(RawColumn):
         return ""
 
     def decimal_mark(self) -> str | None:
-        if not _is_text(self.values):
+        if not _is_text(self.held):
             return ""
         said = self.dialect.numbers.decimal or (POINT if self.dialect.is_typed else "")
         return said or decimal_mark(self.values)
 
     def holds_words(self) -> bool:
-        if not _is_text(self.values):
+        if not _is_text(self.held):
             return False
-        start = _present(self.values[:SAMPLE])
+        start = _present(decode_texts(self.held[:SAMPLE]))
         if numbered_words(start) is None and start.null_count < len(start):
             return False
         texts = _present(self.values)
@@ -121,7 +127,7 @@ class ArrowColumn(RawColumn):
 
     def with_points_proved(self, ends: Collection[float]) -> ArrowColumn:
         style = self.dialect.numbers
-        if not _is_text(self.values) or style.decimal or not may_be_grouped(_present(self.values)):
+        if not _is_text(self.held) or style.decimal or not may_be_grouped(_present(self.values)):
             return self
         arrow_column = replace(
             self, dialect=replace(self.dialect, numbers=replace(style, decimal=POINT))
@@ -166,13 +172,13 @@ class ArrowColumn(RawColumn):
             numbers = pc.cast(values, pa.float64(), safe=False)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             numbers = _truth(values)
-            if numbers is None and _is_text(self.values):
+            if numbers is None and _is_text(self.held):
                 raise UnreadNumberError(0, "") from error
             if numbers is None:
                 problem = _not_a_number(name, values, self.places)
                 raise TableError(self.source, problem) from error
         else:
-            if _is_text(self.values):
+            if _is_text(self.held):
                 self._check_points(values)
         return self._finite(numbers)
 
@@ -234,9 +240,9 @@ class ArrowColumn(RawColumn):
 
     def categories(self, known_values: tuple[str, ...]) -> CategoricalColumn:
         try:
-            categorical_column = _categories(_dated(self.values), known_values)
+            categorical_column = _categories(_dated(self.held), known_values)
         except pa.ArrowNotImplementedError as error:
-            problem = f"column {self.name!r} holds {self.values.type}, neither numbers nor text"
+            problem = f"column {self.name!r} holds {self.held.type}, neither numbers nor text"
             raise TableError(self.source, f"{problem}; make it one of them") from error
         if known_values and self.dialect.is_guessed:
             self._check_letters(categorical_column, known_values)
@@ -279,9 +285,21 @@ def table_of_arrays(
 
 def flat(column: pa.ChunkedArray) -> pa.Array:
     """Return a column in one piece and its values spelled out: no dictionary, no view."""
+    return decode_texts(join_chunks(column))
+
+
+def join_chunks(column: pa.ChunkedArray) -> pa.Array:
+    """Return a column in one piece, as it is."""
+    if column.num_chunks == 1:
+        return column.chunk(0)
     values = column.combine_chunks()
     if isinstance(values, pa.ChunkedArray):
-        values = pa.concat_arrays(values.chunks) if values.chunks else pa.nulls(0, column.type)
+        return pa.concat_arrays(values.chunks) if values.chunks else pa.nulls(0, column.type)
+    return values
+
+
+def decode_texts(values: pa.Array) -> pa.Array:
+    """Return values as themselves: no dictionary, no view."""
     if pa.types.is_dictionary(values.type):
         if pa.types.is_string_view(values.type.value_type):  # which Arrow cannot decode
             named = values.dictionary.cast(pa.string())
@@ -318,7 +336,13 @@ def _is_too_long(numbers: FloatArray) -> bool:
 
 
 def _is_text(values: pa.Array) -> bool:
-    return bool(pa.types.is_string(values.type) or pa.types.is_large_string(values.type))
+    kind = values.type.value_type if pa.types.is_dictionary(values.type) else values.type
+    return is_text(kind)
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Return whether a type is that of texts."""
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def _present(texts: pa.Array) -> pa.Array:

@@ -67,7 +67,7 @@ class LabelledColumn(RawColumn):
         coded = self.codes.categories(tuple(self.labels))  # so that a code such as NA is one
         names = [self.labels.get(code, code) for code in coded.categories]
         texts = pa.array([None if code < 0 else names[code] for code in coded.codes], pa.string())
-        return replace(self.codes, values=texts).categories(known_values)
+        return replace(self.codes, held=texts).categories(known_values)
 
     def taken(self, known_values: tuple[str, ...]) -> str:
         """Return "labels" where more of the categories that a model knows are labels than are codes, else "codes"."""

@@ -16,8 +16,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pa_parquet
 
+from treewarden.ppdm_models.arrays import IndexArray, alike, ranks
 from treewarden.ppdm_models.errors import TableError, os_reason
-from treewarden.ppdm_models.tables.arrow_column import flat
+from treewarden.ppdm_models.limits import room_bytes
+from treewarden.ppdm_models.tables.arrow_column import decode_texts, flat, is_text, join_chunks
 from treewarden.ppdm_models.tables.batches import (
     BATCH_RECORDS,
     BOUNDED,
@@ -32,8 +34,10 @@ from treewarden.ppdm_models.tables.counting.addresses import (
     parts_of,
 )
 from treewarden.ppdm_models.tables.counting.source import (
+    BYTES_OF_CELL,
     COUNT,
     FIRST,
+    PLACES,
     DistinctRows,
     TableSource,
     engine,
@@ -41,7 +45,7 @@ from treewarden.ppdm_models.tables.counting.source import (
     unreadable,
 )
 from treewarden.ppdm_models.tables.dialect import Dialect
-from treewarden.ppdm_models.tables.number_formats import numpy_of
+from treewarden.ppdm_models.tables.number_formats import array_of, numpy_of
 from treewarden.ppdm_models.tables.readers import Labels
 from treewarden.ppdm_models.tables.table import FILE_BITS, FirstRecords
 
@@ -96,6 +100,11 @@ def spelled_out(kind: pa.DataType) -> pa.DataType:
     return flat(pa.chunked_array([pa.nulls(0, kind)])).type
 
 
+def typed(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    """Return what the engine made of a column as the type that its file says; texts stay codes."""
+    return column if pa.types.is_dictionary(column.type) else column.cast(kind)
+
+
 def _of_part(
     at: int,
     part: TableFile,
@@ -124,8 +133,7 @@ def _of_part(
 def is_plain(kind: pa.DataType) -> bool:
     """Return whether the engine takes values of a type for what Arrow takes them for."""
     is_number = pa.types.is_integer(kind) or pa.types.is_float32(kind) or pa.types.is_float64(kind)
-    is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
-    return bool(is_number or is_text or pa.types.is_boolean(kind))
+    return bool(is_number or is_text(kind) or pa.types.is_boolean(kind))
 
 
 def count_parquet(
@@ -205,6 +213,92 @@ def _broken(
     return unreadable(source, error)
 
 
+# The same where most records differ: they are quicker read whole, with texts as codes, than grouped by their texts.
+
+
+def count_codes(parts: Sequence[TableFile], columns: Sequence[str]) -> pa.Table | None:
+    """Return the distinct rows over some columns of Parquet files; None where the engine has to count them.
+
+    It does where many of the first records are alike, where so many rows may be more than memory holds, and where a
+    file does not hold what it says: the engine tells which.
+    """
+    try:
+        records = sum(pa_parquet.read_metadata(part.path).num_rows for part in parts)
+        is_small = records * BYTES_OF_CELL * (len(columns) + 2) <= room_bytes() // PLACES
+        if not columns or not is_small or not _is_varied(parts[0], columns):
+            return None
+        pieces = [(at, batch) for at, part in enumerate(parts) for batch in _coded(part, columns)]
+        arrays = _arrays([batch for _, batch in pieces])
+    except (pa.ArrowException, OSError):
+        return None
+    file = np.repeat([at for at, _ in pieces], [batch.num_rows for _, batch in pieces])
+    if len(file) != records:
+        return None
+    starts = np.searchsorted(file, np.arange(len(parts)))
+    first, kind = alike(_keys(arrays))
+    order = np.argsort(first)
+    first, counts, rows = first[order], np.bincount(kind)[order], pa.table(arrays)
+    if len(first) < records:
+        rows = rows.take(array_of(first))
+    places = (file[first] << FILE_BITS) + first - starts[file[first]]
+    return rows.append_column(COUNT, array_of(counts)).append_column(FIRST, array_of(places))
+
+
+def _is_varied(part: TableFile, columns: Sequence[str]) -> bool:
+    """Whether most of the first records of a Parquet file differ."""
+    batch = next(_coded(part, columns), None)
+    if batch is None:
+        return False
+    first, _ = alike(_keys(_arrays([batch])))
+    return 2 * len(first) > len(batch)
+
+
+def _coded(part: TableFile, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Yield the records of a Parquet file, texts as codes."""
+    with pa_parquet.ParquetFile(part.path, **BOUNDED) as file:
+        texts = [name for name in columns if is_text(file.schema_arrow.field(name).type)]
+    with pa_parquet.ParquetFile(part.path, read_dictionary=texts, **BOUNDED) as file:
+        for batch in file.iter_batches(BATCH_RECORDS, columns=[*columns], use_threads=False):
+            yield batch.select([*columns])
+
+
+def _arrays(batches: Sequence[pa.RecordBatch]) -> dict[str, pa.Array]:
+    """Return the columns of records, each in one piece, in which a text has one code.
+
+    Raises:
+        pa.ArrowInvalid: a code is of no text, or a text has several.
+    """
+    table = pa.Table.from_batches(batches).unify_dictionaries()
+    arrays = {name: join_chunks(table[name]) for name in table.column_names}
+    for name, array in arrays.items():
+        if not pa.types.is_dictionary(array.type):
+            continue
+        if not is_text(array.type.value_type):
+            arrays[name] = decode_texts(array)
+            continue
+        array.validate(full=True)
+        array.dictionary.validate(full=True)
+        if len(array.dictionary.unique()) < len(array.dictionary):
+            raise pa.ArrowInvalid("a text has several codes")
+    return arrays
+
+
+def _keys(arrays: Mapping[str, pa.Array]) -> list[IndexArray]:
+    """Return columns of whole numbers, (rows,), that are alike where all values are; a missing value is a value."""
+    return [keys for array in arrays.values() for keys in _keys_of(array)]
+
+
+def _keys_of(array: pa.Array) -> Iterator[IndexArray]:
+    """Yield whole numbers, (rows,), that are alike where values are; a missing value is none of the others."""
+    if pa.types.is_dictionary(array.type):
+        yield numpy_of(array.indices, -1)
+        return
+    if array.null_count:
+        yield numpy_of(pc.cast(pc.is_valid(array), pa.int8()), 0)
+    is_truth = pa.types.is_boolean(array.type)
+    yield ranks(numpy_of(pc.cast(array, pa.int8()) if is_truth else array, 0))[0]
+
+
 OF_ENGINE = frozenset({"file_index", "file_row_number", "filename", "c", "t", "s", "said"})
 """What the engine calls something of its own: columns of these names are read by Arrow."""
 
@@ -265,7 +359,9 @@ class Files(TableSource):
         with ThreadPoolExecutor(1) as pool:  # the digest is taken while the engine counts
             digest = pool.submit(digest_of, self.parts)
             if all(_is_native(table, own) for table in self.tables):
-                found = count_parquet(self.name, self.parts, own, said)
+                found = None if said else count_codes(self.parts, own)
+                if found is None:
+                    found = count_parquet(self.name, self.parts, own, said)
             else:
                 found = count_batches(self.name, self.parts, self.tables, own, said)
             try:
@@ -275,8 +371,8 @@ class Files(TableSource):
                     self.name, f"{os_reason(error)}; the table must not change"
                 ) from error
         check_unchanged(self.name, self.parts, before)
-        kinds = [(name, self._kind(name) if name in own else pa.string()) for name in columns]
-        rows = found.select([*columns]).cast(pa.schema(kinds)) if columns else found.select([])
+        kinds = {name: self._kind(name) if name in own else pa.string() for name in columns}
+        rows = pa.table({name: typed(found[name], kind) for name, kind in kinds.items()})
         files = tuple(part.name for part in self.parts) if len(self.parts) > 1 else ()
         first = numpy_of(flat(found[FIRST]), 0)
         counts = numpy_of(flat(found[COUNT]), 0).astype(np.float64)

@@ -17,14 +17,22 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from treewarden.ppdm_models.arrays import FloatArray
 from treewarden.ppdm_models.errors import ColumnNotCountedError, TableError, TooManyProfilesError
 from treewarden.ppdm_models.limits import room_bytes
-from treewarden.ppdm_models.tables.arrow_column import ArrowColumn, flat
+from treewarden.ppdm_models.tables.arrow_column import (
+    ArrowColumn,
+    decode_texts,
+    flat,
+    is_text,
+    join_chunks,
+)
 from treewarden.ppdm_models.tables.dialect import NO_RECORDS, Dialect
+from treewarden.ppdm_models.tables.number_formats import array_of, numpy_of
 from treewarden.ppdm_models.tables.read_table import labelled
 from treewarden.ppdm_models.tables.readers import Labels
 from treewarden.ppdm_models.tables.table import FirstRecords, RawColumn, Table
@@ -35,7 +43,8 @@ from treewarden.ppdm_models.tree.column import CategoricalColumn
 class DistinctRows:
     """Distinct rows over some columns, how many records each stands for (rows,), and where those are.
 
-    ``digest`` is of what was counted; ``notes`` are for the reader of a report; ``dialect`` is how texts are written.
+    Texts may be codes. ``digest`` is of what was counted; ``notes`` are for the reader of a report; ``dialect`` is how
+    texts are written.
     """
 
     rows: pa.Table
@@ -135,10 +144,12 @@ def _columns(source: TableSource, distinct_rows: DistinctRows) -> Iterable[tuple
         if name not in there:
             yield name, NotCounted(source.name, name)
             continue
-        values = flat(distinct_rows.rows.column(name))
+        held = join_chunks(distinct_rows.rows.column(name))
+        if not (pa.types.is_dictionary(held.type) and is_text(held.type.value_type)):
+            held = decode_texts(held)
         yield (
             name,
-            ArrowColumn(source.name, name, values, distinct_rows.places, distinct_rows.dialect),
+            ArrowColumn(source.name, name, held, distinct_rows.places, distinct_rows.dialect),
         )
 
 
@@ -150,6 +161,10 @@ FEWER = (
 )
 DISK_IS_FULL = ("No space left", "Disk quota exceeded", "max_temp_directory_size")
 """How the engine says that: by the system's words, or by its own setting, which is most of what was free at first."""
+BYTES_OF_CELL = 16
+"""So much memory at least a cell of a distinct row may take."""
+PIECE_ROWS = 2**18
+"""So many rows the engine hands over at a time."""
 PLACES = 2
 """For each byte that the distinct rows of a table may take there are so many for the engine."""
 
@@ -171,36 +186,55 @@ class Engine:
             TooManyProfilesError: it is more than memory holds.
             duckdb.Error: what is read is broken.
         """
-        self._run(f"create temp table counted as {query}", parameters)
-        has_first = f'"{FIRST}"' in query
-        size = self._run("select count(*) from counted").fetchall()[0][0]
-        columns = self._run("select * from counted limit 0").description
-        if size * 16 * len(columns) > self.most_bytes:
-            raise too_many(self.source, size)
-        ordered = "select * from counted" + (f' order by "{FIRST}"' if has_first else "")
-        found: pa.Table = self._attended(lambda: self.connection.sql(ordered).to_arrow_table())
-        if found.nbytes > self.most_bytes:
-            raise too_many(self.source, size)
-        return found
-
-    def _run(self, query: str, parameters: Sequence[object] = ()) -> Any:  # noqa: ANN401  # as DuckDB types it
-        return self._attended(lambda: self.connection.execute(query, list(parameters)))
-
-    def _attended(self, work: Callable[[], Result]) -> Result:
-        """Return what the engine's work comes to.
-
-        Raises:
-            TooManyProfilesError: memory, and the disk that it spills to, are too small for it.
-            duckdb.Error: what is read is broken.
-        """
         try:
-            return attended(work, self.connection.interrupt)
+            found = attended(lambda: self._rows(query, parameters), self.connection.interrupt)
         except (duckdb.OutOfMemoryException, duckdb.IOException) as error:
             if any(said in str(error) for said in DISK_IS_FULL):
                 raise disk_is_full(self.source) from error
             if isinstance(error, duckdb.IOException):
                 raise
             raise too_many(self.source) from error
+        if FIRST not in found.column_names:
+            return found
+        return found.take(array_of(np.argsort(numpy_of(join_chunks(found[FIRST]), 0))))
+
+    def _rows(self, query: str, parameters: Sequence[object]) -> pa.Table:
+        """Return what a query finds in any order, texts as codes: spelled out, only one piece of it is held."""
+        reader = self.connection.sql(query, params=list(parameters)).to_arrow_reader(PIECE_ROWS)
+        pieces: list[pa.RecordBatch] = []
+        size = held = 0
+        for batch in _pieces(reader):
+            size, held = size + batch.num_rows, held + batch.nbytes
+            if max(held, size * BYTES_OF_CELL * batch.num_columns) > self.most_bytes:
+                pieces = []
+                continue
+            pieces.append(_with_codes(batch))
+        if size and not pieces:
+            raise too_many(self.source, size)
+        if not pieces:
+            return reader.schema.empty_table()
+        found = pa.Table.from_batches(pieces).unify_dictionaries()
+        return pa.table({name: join_chunks(found[name]) for name in found.column_names})
+
+
+def _pieces(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+    """Yield what an engine hands over; its errors, which Arrow makes others of, are its own again.
+
+    Raises:
+        duckdb.Error: it cannot go on.
+    """
+    try:
+        yield from reader
+    except OSError as error:
+        is_memory = "Out of Memory" in str(error)
+        kind = duckdb.OutOfMemoryException if is_memory else duckdb.IOException
+        raise kind(str(error)) from error
+
+
+def _with_codes(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return rows whose texts are codes, with the different texts in the order in which they are met."""
+    columns = [pc.dictionary_encode(column) if is_text(column.type) else column for column in batch]
+    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
 
 
 def too_many(source: str, size: int = 0) -> TooManyProfilesError:

@@ -29,6 +29,7 @@ from treewarden.jobs.population import (
     is_large,
 )
 from treewarden.ppdm_models.errors import ColumnNotCountedError, TableError, TooManyProfilesError
+from treewarden.ppdm_models.tables.counting import files
 from treewarden.ppdm_models.tables.counting.addresses import check_unchanged, parts_of
 from treewarden.ppdm_models.tables.counting.databases import open_source
 from treewarden.ppdm_models.tables.counting.source import attended, count_table
@@ -171,14 +172,68 @@ def test_texts_are_counted_as_they_are_read(form):
     holds()
 
 
-@pytest.mark.parametrize("form", ["parquet", "arrow"])
-def test_typed_values_are_counted_as_they_are_read(form):
+@pytest.mark.parametrize(
+    ("form", "is_varied"), [("parquet", True), ("parquet", False), ("arrow", 0)]
+)
+def test_typed_values_are_counted_as_they_are_read(monkeypatch, form, is_varied):
+    monkeypatch.setattr(files, "_is_varied", lambda *_: is_varied)
+
     @settings(max_examples=examples(40), deadline=None, database=None)
     @given(tables(sorted(KINDS)))
     def holds(table):
         check(table, form)
 
     holds()
+
+
+def counted_twice(monkeypatch, path):
+    """Return what is counted with texts as codes, and what the engine counts of their texts."""
+    found = []
+    for is_varied in (True, False):
+        monkeypatch.setattr(files, "_is_varied", lambda *_, is_varied=is_varied: is_varied)
+        table = count_table(open_source(path))
+        cells = [[*map(repr, column.cells())] for column in table.columns.values()]
+        found.append((cells, table.counts.tolist(), table.places, table.rows))
+    return found
+
+
+def test_codes_count_what_the_engine_counts(monkeypatch, tmp_path):
+    @settings(max_examples=examples(40), deadline=None, database=None)
+    @given(st.lists(tables(sorted(KINDS)), min_size=1, max_size=2))
+    def holds(some):
+        with tempfile.TemporaryDirectory(dir=tmp_path) as folder:
+            for at in range(3):  # of which one has no records
+                table = some[at % len(some)].select(["target"]) if len(some) > 1 else some[0]
+                pq.write_table(table.slice(0, at and None), f"{folder}/{at}.parquet")
+            (cells, counts, places, rows), engine = counted_twice(monkeypatch, Path(folder))
+        assert (cells, counts, rows) == (engine[0], engine[1], engine[3])
+        assert places.files == engine[2].files
+        assert places.first.tolist() == engine[2].first.tolist()
+
+    holds()
+
+
+def test_the_engine_counts_where_most_records_are_alike_or_memory_is_little(monkeypatch, tmp_path):
+    varied = parquet(tmp_path / "varied.parquet", x=[*map(str, range(100_000))])
+    alike = parquet(tmp_path / "alike.parquet", x=["a", "b"] * 3)
+    asked = []
+    count = files.count_parquet
+    monkeypatch.setattr(files, "count_parquet", lambda *some: asked.append(some[0]) or count(*some))
+    for path in (varied, alike):
+        count_table(open_source(path))
+    assert asked == ["alike.parquet"]
+    monkeypatch.setattr(files, "room_bytes", lambda: 2**20)
+    count_table(open_source(varied))
+    assert asked == ["alike.parquet", "varied.parquet"]
+
+
+def test_codes_that_are_no_texts_are_left_to_the_engine():
+    for codes, texts in (([0, 1], ["a", "a"]), ([0], [b"\xff"])):
+        kind = pa.string() if isinstance(texts[0], str) else pa.binary()
+        values = pa.array(texts, kind).view(pa.string())
+        array = pa.DictionaryArray.from_arrays(pa.array(codes, pa.int32()), values)
+        with pytest.raises(pa.ArrowInvalid):
+            files._arrays([pa.RecordBatch.from_arrays([array], names=["x"])])
 
 
 def parquet(path, **columns):

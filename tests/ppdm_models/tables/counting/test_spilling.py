@@ -20,8 +20,11 @@ from treewarden.ppdm_models.tables.counting.source import COUNT, FIRST, Engine, 
 
 RECORDS = 1_000_000
 SAID = "the disk of .* make room there, name another folder"
-SORTED = f'select i as x, 1 as "{COUNT}", hash(i) as "{FIRST}" from range(2000000) r(i)'
-"""Rows that memory holds, but not beside themselves in order."""
+GROUPED = (
+    f'select hash(i) as x, count(*) as "{COUNT}", min(i) as "{FIRST}" '
+    "from range(4000000) r(i) group by 1"
+)
+"""More distinct rows than the engine's memory holds."""
 
 
 @pytest.fixture(scope="module")
@@ -83,12 +86,28 @@ def test_an_audit_ends_undetermined_then_and_quotes_no_cell(small_disk, table, t
 def test_a_disk_that_somebody_else_fills_is_told_of(small_disk):
     found = engine(small_disk / "spilled", "1GB")  # as if there had been so much room at first
     with pytest.raises(TooManyProfilesError, match=SAID), found.connection:
-        found.count(SORTED)
+        found.count(GROUPED)
     assert not list(small_disk.iterdir())
 
 
-def test_room_that_is_used_up_while_rows_are_put_in_order_is_told_of(tmp_path):
+@pytest.mark.parametrize(
+    ("problem", "told"),
+    [
+        ("No space left", SAID),
+        ("Out of Memory", "the distinct rows are more than memory holds"),
+    ],
+)
+def test_what_happens_while_rows_are_handed_over_is_told_of(tmp_path, problem, told):
+    found = engine(tmp_path / "spilled", "1GB")
+    late = f"case when i = 1000000 then error('{problem}') else 'canary' end"
+    query = f'select {late} as x, 1 as "{COUNT}", i as "{FIRST}" from range(2000000) r(i)'
+    with pytest.raises(TooManyProfilesError, match=told) as error, found.connection:
+        found.count(query)
+    assert "canary" not in str(error.value)
+
+
+def test_room_that_is_used_up_while_rows_are_counted_is_told_of(tmp_path):
     found = engine(tmp_path / "spilled", "1MiB")
     with pytest.raises(TooManyProfilesError, match=SAID), found.connection:
-        found.count(SORTED)
+        found.count(GROUPED)
     assert not list(tmp_path.iterdir())
