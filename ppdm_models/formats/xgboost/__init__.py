@@ -5,4 +5,5 @@ from __future__ import annotations
 
 def may_hold(data: bytes) -> bool:
     """Return False only where no format of this room is in the bytes."""
-    return b"learner" in data or b"booster[0]:" in data[:64] or b'"nodeid"' in data[:4096]
+    is_model = b"{" in data[:64] and b"learner" in data
+    return is_model or b"booster[0]:" in data[:64] or b'"nodeid"' in data[:4096]

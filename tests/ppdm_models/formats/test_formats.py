@@ -121,7 +121,8 @@ def test_rooms_of_other_producers_stay_closed():
 
 def test_words_of_other_tools_in_a_pmml_document_open_no_room_of_theirs():
     data = (DATA / "pmml/good/golf.pmml").read_bytes()
-    told = data.replace(b"<Header", b"<!-- Decision Stump, J48 and Id3 -->\n<Header", 1)
+    words = b'Decision Stump, J48 and Id3, learner, "tree_", "tree_info", "features_info"'
+    told = data.replace(b"<Header", b"<!-- " + words + b" -->\n<Header", 1)
     assert told != data
     assert b"Id3" in told
     assert [name for name in formats() if formats().room(name).may_hold(told)] == ["pmml"]
