@@ -90,8 +90,10 @@ def shifted(form: Reduced, shift: FloatArray, values: FloatArray) -> FloatArray:
 
 PERTURBED_STARTS = 4
 """Starts, with seeds 0, 1, ..., where the symmetric solution of pooled classes cannot satisfy the rows."""
-MANY_STARTS = 16
-"""Starts of a small block that may have several optima, as where its symmetry must break."""
+MANY_STARTS = 8
+"""Starts of a small block that may have a better optimum than was found."""
+LAST_STARTS = 16
+"""Starts of a small block that its symmetric solution does not solve: after these it is not solved at all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,7 +339,7 @@ class EntropySearch(EntropyProblem):
             tries = CONVEX_TRIES if form.program.is_convex else TRIES
             # The pooled form's bound holds for all classes; a form that rows rule out has none.
             chains = form.chains if pooled.reduced.program.is_impossible else None
-            more = MANY_STARTS if form.program.size <= SMALL_PROGRAM else PERTURBED_STARTS
+            more = LAST_STARTS if form.program.size <= SMALL_PROGRAM else PERTURBED_STARTS
             starts = (form.program.start,)
             tasks.append(self._task(form.program, starts, tries, chains, more))
         solved_blocks = self._solved(list(before), forms, self.ask(tasks))
