@@ -22,6 +22,7 @@ from treewarden.audit.membership import NO_REGISTER
 from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.leaves import Leaves
 from treewarden.audit.population.population import Population
+from treewarden.audit.population.table_counts import is_silent
 from treewarden.audit.reading import Spot, Undetermined
 from treewarden.audit.reconstruction.cells import NOT_REBUILT, DomainCoverage
 from treewarden.audit.reconstruction.people_rows import RebuiltPeople
@@ -231,6 +232,7 @@ class Evidence:
 
 
 PROBLEM = "another class is more frequent there in this table, and the file names no weights or costs of classes"
+SILENT = " (if there were any, audit a file that names them, such as scikit-learn's .skops)"
 TOLERANCE_SHARE = 1e-9
 
 
@@ -274,10 +276,10 @@ def _of_tree(tree: Tree, stops: IndexArray, people: Population) -> Iterator[Drop
     wrong = _is_beaten(tree, labels, stops, people, np.ones(len(people.counts)))
     if wrong.any() and people.weight is not None:
         wrong &= _is_beaten(tree, labels, stops, people, people.weight)
-    inner = is_inner(tree)
+    inner, problem = is_inner(tree), PROBLEM + (SILENT if is_silent(tree) else "")
     for node in np.flatnonzero(wrong).tolist():
         said = f"{where_of(tree, node)}: the label is {tree.classes[labels[node]]!r}"
-        yield DroppedRow("inner_label" if inner[node] else "leaf_label", said, PROBLEM, True)
+        yield DroppedRow("inner_label" if inner[node] else "leaf_label", said, problem, True)
 
 
 def _is_beaten(

@@ -117,8 +117,9 @@ class AuditOptions:
     split: SplitLevel = option(
         Concern.KNOWLEDGE,
         SplitLevel.AS_PUBLISHED,
-        "The rule by which training chose the splits. Name it if the file does not: otherwise a check passes only if "
-        "it does with each usual rule. With none, the adversary does not know it.",
+        "The rule by which training chose the splits, without weights of classes or records. Name it if the file does "
+        "not: otherwise labels prove less, and a check passes only if it does with each usual rule. With none, the "
+        "adversary does not know it.",
         enum=SplitLevel,
         attested=AttestedAs("the split criterion", SplitLevel.NONE),
         doors=OptionDoor.WITH_PAGE,

@@ -21,7 +21,12 @@ from treewarden.audit.facts.class_facts import (
     label_in_doubt,
     leaf_facts,
 )
-from treewarden.audit.facts.grower import classes_before, incomplete_records
+from treewarden.audit.facts.grower import (
+    classes_before,
+    incomplete_records,
+    labels_left_out,
+    may_be_weighed,
+)
 from treewarden.audit.facts.rows import Case, LeftOut, Linear, Origin, Row, WholeRecords, rounding
 from treewarden.audit.knowledge.levels import LeafLevel
 from treewarden.audit.reading import Undetermined
@@ -32,10 +37,23 @@ class InnerLabel(Constraint):
     """Yields one row per labelled inner node and other class, unless what is below the node implies it.
 
     With ``strict_labels`` the label leads by one whole record, as it does where ties cannot have been. Records that the
-    learner may have left out, as they lack values, may all have another class; sampling weights count as weights.
+    learner may have left out, as they lack values, may all have another class; sampling weights count as weights. Where
+    classes or records may have been weighed, all this is left out.
     """
 
     def rows(self, case: Case) -> Iterator[Row | WholeRecords | LeftOut]:
+        if not may_be_weighed(case):
+            yield from self._rows(case)
+            return
+        lines: list[Linear] = []
+        for fact in self._rows(case):
+            if isinstance(fact, LeftOut):
+                yield fact
+            else:
+                lines.append(fact.row if isinstance(fact, WholeRecords) else fact)
+        yield from labels_left_out(case, lines)
+
+    def _rows(self, case: Case) -> Iterator[Linear | WholeRecords | LeftOut]:
         learner = case.tree.learner
         if case.knowledge.leaf is not LeafLevel.AS_PUBLISHED or are_classes_counted(case):
             return

@@ -18,7 +18,12 @@ from treewarden.audit.facts.class_facts import (
     leaf_facts,
     true_masses,
 )
-from treewarden.audit.facts.grower import incomplete_records, stops_at_pure
+from treewarden.audit.facts.grower import (
+    incomplete_records,
+    may_be_weighed,
+    stops_at_pure,
+    sure_labels,
+)
 from treewarden.audit.facts.rows import Case, LeftOut, Linear, Origin, WholeRecords
 from treewarden.audit.knowledge.levels import LeafLevel
 from treewarden.audit.reading import Undetermined
@@ -95,6 +100,8 @@ def _is_label_sure(case: Case, facts: LeafFacts, true: FloatArray | None) -> boo
     left out no record of the leaf.
     """
     if not facts.node.is_leaf or case.tree.learner.weighs_classes:
+        return False
+    if may_be_weighed(case) and not sure_labels(case)[facts.node.index]:
         return False
     return true is None or bool(true[facts.label] >= true.max())
 

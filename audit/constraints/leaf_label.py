@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from treewarden.audit.constraints import Constraint
 from treewarden.audit.facts.class_facts import are_unread_weights, label_in_doubt, leaf_facts
-from treewarden.audit.facts.grower import classes_before, incomplete_records
+from treewarden.audit.facts.grower import (
+    classes_before,
+    incomplete_records,
+    is_sorted,
+    labels_left_out,
+    may_be_weighed,
+    sure_labels,
+)
 from treewarden.audit.facts.rows import (
     Case,
     LeftOut,
@@ -16,12 +24,16 @@ from treewarden.audit.facts.rows import (
     Origin,
     Plurality,
     Row,
+    WholeRecords,
     common_weight,
     lead_rows,
 )
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import IndexArray
+from treewarden.ppdm_models.tree.tool import Tool
+
+TIES = "which class a label names of several that are as frequent, as the file does not say how they are ordered"
 
 
 class LeafLabel(Constraint):
@@ -31,14 +43,15 @@ class LeafLabel(Constraint):
     learner may have left out, as they lack values, may all have another class than the label; tables show what is
     possible only where the label leads whichever of these were left out. Under sampling weights
     that differ it leads by weight, and strictly only where they are whole numbers. Labels from noisy records say
-    nothing for sure of the true ones; what is said of them is left out, unless a claim tells how they were drawn.
+    nothing for sure of the true ones; what is said of them is left out, unless a claim tells how they were drawn. Where
+    classes or records may have been weighed, the lead of labels is left out, and some record has the label's class.
     """
 
     def words(self, knowledge: Knowledge, target: str) -> Iterator[str]:
         if knowledge.strict_labels:
             yield "That each leaf’s label is strictly its most common value, never a tie"
 
-    def rows(self, case: Case) -> Iterator[Row | LeftOut]:
+    def rows(self, case: Case) -> Iterator[Row | WholeRecords | LeftOut]:
         margin = 1.0 if case.knowledge.strict_labels else 0.0
         weight = case.population.weight
         passed_over = incomplete_records(case)
@@ -57,6 +70,7 @@ class LeafLabel(Constraint):
             return
         if are_unread_weights(case):
             return  # a label leads by weights, which nobody named
+        may_lag, left_out = may_be_weighed(case), list[Plurality | Linear]()
         for facts in leaf_facts(case):
             if facts.label is None or all(mass is not None for mass in facts.masses):
                 continue
@@ -80,10 +94,23 @@ class LeafLabel(Constraint):
             if common_weight(case, here) is None:
                 assert weight is not None
                 lead = margin - float(passed_over[here] @ weight[here])
-                yield from lead_rows(case, facts.node.index, facts.label, lead, origin)
+                rows: Sequence[Plurality | Linear] = lead_rows(
+                    case, facts.node.index, facts.label, lead, origin
+                )
             else:
                 lead = margin - float(passed_over[here].sum())
-                yield Plurality(facts.node.index, facts.label, lead, origin, first)
+                if may_lag and case.tree.learner.tool is Tool.SCIKIT_LEARN:
+                    # The order of its classes decides ties, and need not be that of the file.
+                    first = tuple(k for k in range(len(facts.masses)) if k != facts.label)
+                rows = (Plurality(facts.node.index, facts.label, lead, origin, first),)
+            if not may_lag:
+                yield from rows
+                yield from _ties_left_out(case, here, facts.label, origin)
+                continue
+            left_out += rows
+            if sure_labels(case)[facts.node.index] and not passed_over.any():
+                yield WholeRecords(_occurring(case, here, facts.label, facts.node.index))
+        yield from labels_left_out(case, left_out)
 
 
 def _drawn_labels(case: Case) -> Iterator[LeftOut]:
@@ -106,6 +133,34 @@ def _drawn_labels(case: Case) -> Iterator[LeftOut]:
             rivals = [place for place in range(len(counts)) if place != facts.label]
             lines = tuple(_leading(here, facts.label, rival, origin) for rival in rivals)
             yield LeftOut(facts.node.index, "", "labels, as they were drawn", lines=lines)
+
+
+def _ties_left_out(case: Case, here: IndexArray, label: int, origin: Origin) -> Iterator[LeftOut]:
+    """Yield that a label leads by a whole record, where the order of scikit-learn's classes, not known, decides ties.
+
+    Nothing is left out of classes that are as frequent as the label in the true table.
+    """
+    is_weighed = case.population.weight is not None or case.knowledge.strict_labels
+    is_ordered = case.tree.learner.tool is not Tool.SCIKIT_LEARN or is_sorted(case.tree.classes)
+    if is_weighed or is_ordered or incomplete_records(case)[here].any():
+        return
+    truth, rivals = case.population.truth, [k for k in range(len(case.tree.classes)) if k != label]
+    if not isinstance(truth, Undetermined):
+        counts = truth[here].sum(axis=0)
+        rivals = [klass for klass in rivals if counts[klass] < counts[label]]
+    lines = tuple(
+        replace(_leading(here, label, klass, origin), low=1.0) for klass in rivals if len(here)
+    )
+    if lines:
+        yield LeftOut(origin.node or 0, "", TIES, lines=lines)
+
+
+def _occurring(case: Case, here: IndexArray, label: int, node: int) -> Linear:
+    """Return that some record at a node has a class."""
+    said = f"{case.tree.where(case.tree.nodes[node])}: some record has its label"
+    classes, most = np.full(len(here), label, dtype=np.intp), case.population.counts[here].sum()
+    origin = Origin("leaf_label", f"{said} {case.tree.classes[label]!r}", node)
+    return Linear(here, classes, np.ones(len(here)), 1.0, float(most), origin)
 
 
 def _leading(here: IndexArray, label: int, rival: int, origin: Origin) -> Linear:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from treewarden.audit.facts.rows import Case, once_per_case
+from treewarden.audit.facts.rows import Case, LeftOut, Linear, Plurality, once_per_case
+from treewarden.audit.knowledge.knowledge import published_criterion
 from treewarden.audit.population.population import Population
-from treewarden.audit.population.table_counts import has_sums
-from treewarden.ppdm_models.arrays import FloatArray
+from treewarden.audit.population.table_counts import has_sums, is_silent
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray
 from treewarden.ppdm_models.errors import KnowledgeError, SettingError
+from treewarden.ppdm_models.tree.predicate import features_of
 from treewarden.ppdm_models.tree.tool import Tool
 from treewarden.ppdm_models.tree.tree import Missing, count_of
 
@@ -178,12 +181,13 @@ def classes_before(case: Case, label: int) -> tuple[int, ...]:
     """
     classes, tool = case.tree.classes, grower(case).tool
     if tool in (Tool.SCIKIT_LEARN, Tool.POLICY_TREE):
-        return tuple(range(label)) if _is_sorted(classes) else ()
+        return tuple(range(label)) if is_sorted(classes) else ()
     is_id3 = tool is Tool.TREEWARDEN and case.tree.learner.multiway is True
     return tuple(range(label)) if is_id3 else ()
 
 
-def _is_sorted(classes: tuple[str, ...]) -> bool:
+def is_sorted(classes: tuple[str, ...]) -> bool:
+    """Whether class names stand in order, as numbers if all are; a print of labels lists them as they come."""
     try:
         keys: list[float] | list[str] = [float(name) for name in classes]
     except ValueError:
@@ -210,3 +214,77 @@ def said_of_missing(case: Case) -> tuple[str, ...]:
                 "as scikit-learn compares them"
             )
     return tuple(found)
+
+
+# Labels where a file does not say whether its learner weighed classes or records: that of a leaf is the class of the
+# greatest sum of weights there, which need not be the most common one. That it is so is left out. What remains: with
+# weights alone, some record of the leaf has the class.
+
+WEIGHTS_ALONE = (Tool.SCIKIT_LEARN, Tool.SPARK)
+"""Programs that weigh records and classes, and know no costs by which the label may be a class that nobody has."""
+BOUNDS_SHARES = (Tool.SCIKIT_LEARN, Tool.UNKNOWN)
+"""Programs that may move the shares of two classes, so that they are in order along a column."""
+WHY = "that labels are the most common classes of their nodes, as classes or records may have been weighted"
+ADVICE = ", which the file does not say: if they were not, and you know the criterion of splits, add --split"
+
+
+def may_be_weighed(case: Case) -> bool:
+    """Whether labels may be those of weighed classes or records, as far as the adversary knows.
+
+    They may not be where the file says how its learner compared splits, and names no weights, or where it counts
+    people. An adversary who is said to know the criterion knows that it was one of records that count once each.
+    """
+    if case.may_be_weighed is not None:
+        return case.may_be_weighed
+    tree, knowledge = case.tree, case.knowledge
+    if knowledge.strict_labels:
+        return False
+    if tree.label_reason or tree.learner.bounds_shares or case.population.hides_weights(tree):
+        return True
+    if not is_silent(tree):
+        return False
+    return not knowledge.split.is_criterion or published_criterion(tree) is not None
+
+
+def labels_left_out(case: Case, rows: Sequence[Plurality | Linear]) -> Iterator[LeftOut]:
+    """Yield rows of labels, if there are any, as what may hold: if the true table breaks one, weights decided all."""
+    if rows:
+        why = WHY + (ADVICE if is_silent(case.tree) else "")
+        yield LeftOut(0, "", why, lines=tuple(rows), supposed=tuple(rows))
+
+
+@once_per_case
+def sure_labels(case: Case) -> BoolArray:
+    """Return the leaves, (N,), of which some record surely has the class of the label, however they were weighed.
+
+    Costs may choose a class between two others. scikit-learn's ``monotonic_cst``, for two classes, moves the shares of
+    a leaf whose parent tests another column than some node further up, and then all leaves on its side of that node
+    have one label.
+    """
+    tree, tool = case.tree, grower(case).tool
+    sure = np.array([node.is_leaf for node in tree.nodes])
+    if len(tree.classes) > 2 and tool not in WEIGHTS_ALONE:
+        return np.zeros_like(sure)
+    if len(tree.classes) > 2 or tool not in BOUNDS_SHARES:
+        return sure
+    labels: list[set[object]] = [set() for _ in tree.nodes]
+    for node in reversed(tree.nodes):
+        labels[node.index] |= {node.score} if node.is_leaf else set()
+        if node.parent is not None:
+            labels[node.parent] |= labels[node.index]
+    tested = [
+        {name for child in node.children for name in features_of(tree.nodes[child].test)}
+        for node in tree.nodes
+    ]
+    for leaf in tree.leaves:
+        below = leaf.parent
+        while below is not None and len(labels[below]) == 1:
+            above = tree.nodes[below].parent
+            if (
+                above is not None
+                and leaf.parent is not None
+                and tested[above] != tested[leaf.parent]
+            ):
+                sure[leaf.index] = False
+            below = above
+    return sure

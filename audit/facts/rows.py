@@ -153,9 +153,9 @@ class LeftOut:
     why: str
     possible: tuple[SplitFamily, ...] = ()
     implying: tuple[SplitFamily, ...] = ()
-    lines: tuple[Linear, ...] = ()
+    lines: tuple[Linear | Plurality, ...] = ()
     is_open: bool = False
-    supposed: tuple[SplitFamily, ...] = ()
+    supposed: tuple[SplitFamily | Linear | Plurality, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,7 +280,8 @@ class Case:
     """What is audited: a tree, the people, where they stop in it, and what the adversary knows (resolved).
 
     ``incomplete`` is how many records of each profile lack a value, (P,), where the people's columns do not say it.
-    ``beside`` is what is published beside the tree.
+    ``beside`` is what is published beside the tree; ``may_be_weighed`` whether labels may be those of weighed classes
+    or records, where the knowledge does not say it.
     """
 
     tree: Tree
@@ -289,6 +290,7 @@ class Case:
     knowledge: Knowledge
     incomplete: FloatArray | None = None
     beside: BesideRows | None = None
+    may_be_weighed: bool | None = None
 
 
 def once_per_case(read_case: Callable[[Case], Known]) -> Callable[[Case], Known]:

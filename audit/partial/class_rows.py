@@ -209,7 +209,8 @@ def uncounted_places(leaves: LeafTable, until: Clock) -> tuple[IndexArray, Index
 
 def class_rows(leaves: LeafTable) -> ClassRows:
     """Return what is said of the classes in leaves."""
-    system, shape = leaves.system, (len(leaves.nodes), len(leaves.system.case.tree.classes))
+    system = leaves.system.estimated
+    shape = len(leaves.nodes), len(system.case.tree.classes)
     said = list(_class_rows(leaves, system, shape[1]))
     number = np.repeat(np.arange(len(said)), [len(class_row.cell) for class_row in said])
     cells = np.concatenate([class_row.cell for class_row in said] or [np.zeros(0, dtype=np.intp)])
@@ -299,7 +300,7 @@ def fit_under_rows(
         held = over.class_counts(spread)
         broken = rows.broken(held)
         if not broken:
-            is_held = max_violation(leaves.system, held) <= VIOLATION_SHARE
+            is_held = max_violation(leaves.system.estimated, held) <= VIOLATION_SHARE
             return (spread, gap) if is_held and gap <= MOST_GAP else None
         if put_in.keys() >= set(broken):
             return None

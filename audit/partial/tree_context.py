@@ -22,7 +22,7 @@ from treewarden.audit.consistent_tables.result import (
 from treewarden.audit.entropy.estimate import estimate
 from treewarden.audit.entropy.posterior import Posterior, certain
 from treewarden.audit.facts.class_facts import leaf_facts
-from treewarden.audit.facts.grower import incomplete_records
+from treewarden.audit.facts.grower import incomplete_records, may_be_weighed
 from treewarden.audit.facts.rows import Case
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.levels import SplitLevel
@@ -140,9 +140,16 @@ def leaf_table(tree: Tree, population: Population, knowledge: Knowledge) -> Leaf
         order=None,
     )
     bare = knowledge.model_copy(update={"split": SplitLevel.NONE, "facts": ()})
-    own = incomplete_records(Case(tree, population, members(tree, population.leaf), bare))
-    lacking = np.bincount(of, own, len(nodes)).astype(np.float64)
-    case = Case(tree, people, members(tree, nodes), bare, incomplete=lacking)
+    whole = Case(tree, population, members(tree, population.leaf), knowledge)
+    lacking = np.bincount(of, incomplete_records(whole), len(nodes)).astype(np.float64)
+    case = Case(
+        tree,
+        people,
+        members(tree, nodes),
+        bare,
+        incomplete=lacking,
+        may_be_weighed=may_be_weighed(whole),
+    )
     return LeafTable(nodes, sizes, build_system(case), _counts(case, sizes))
 
 

@@ -16,6 +16,7 @@ from treewarden.ppdm_models.tables.table import Table
 from treewarden.ppdm_models.tree.column import Column, NumericColumn, number_text
 from treewarden.ppdm_models.tree.plain_splits import is_inner, totals_of
 from treewarden.ppdm_models.tree.predicate import NumericTest, atoms
+from treewarden.ppdm_models.tree.tool import Tool
 from treewarden.ppdm_models.tree.tree import Node, Quality, Tree
 
 # What a column of weights says: how many people each row stands for, or how much a survey counts each person.
@@ -156,6 +157,12 @@ Gaps = dict[int, tuple[float, float]]
 def has_sums(tree: Tree) -> bool:
     """Whether the published numbers are sums over people: one each, or the weight of each."""
     return tree.has_people or tree.quality is Quality.WEIGHTED
+
+
+def is_silent(tree: Tree) -> bool:
+    """Whether a file neither counts people nor says how its tree was trained, so that weights may have had a part."""
+    own = tree.learner.tool in (Tool.POLICY_TREE, Tool.TREEWARDEN)  # they weigh nothing
+    return not (has_sums(tree) or tree.learner.criterion is not None or own)
 
 
 def unnamed_weights(tree: Tree) -> str:

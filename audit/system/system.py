@@ -105,11 +105,12 @@ class System:
     def estimated(self) -> System:
         """The system that an estimate is made of: with what is supposed of that which was left out."""
         truth, rows = self.case.population.truth, list(self.rows)
-        for family in (family for left_out in self.left_out for family in left_out.supposed):
+        supposed = (row for left_out in self.left_out for row in left_out.supposed)
+        for row in supposed:
             if isinstance(truth, Undetermined):
-                rows.append(family)
+                rows.append(row)
                 continue
-            kept = self.kind(family).keep_true(self.case, family, truth)[0]
+            kept = self.kind(row).keep_true(self.case, row, truth)[0]
             rows += [] if kept is None else [kept]
         return self if len(rows) == len(self.rows) else replace(self, rows=tuple(rows))
 
@@ -274,10 +275,11 @@ def doubled(system: System, until: Clock) -> tuple[System, tuple[int, ...]]:
             row = system.kind(family).keep_true(case, family, truth)[0]
             rows += [] if row is None else [row]
         implying: tuple[Row, ...] = (*one.implying, *one.lines)
-        if any(system.kind(row).keep_true(case, row, truth)[1] for row in implying):
+        checked = [system.kind(row).keep_true(case, row, truth) for row in implying]
+        if any(dropped_row for _, dropped_row in checked):
             open_nodes.add(one.node)
         else:
-            rows += implying
+            rows += [row for row, _ in checked if row is not None]
     narrow = replace(system, rows=tuple(rows), left_out=(), whole=())
     return narrow, tuple(sorted(open_nodes))
 

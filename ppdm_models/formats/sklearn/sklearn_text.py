@@ -220,7 +220,8 @@ def _notes(leaves: Sequence[PrintedSklearnLeaf], is_class: bool) -> list[str]:
     elif is_class:
         notes.append("the text does not contain classes that no leaf predicts")
         notes.append(
-            "a predicted class counts as the most common one of its leaf, as the text names no class_weight"
+            "the text does not say whether class_weight was used, so a predicted class need not be the most common one "
+            "of its leaf"
         )
     return notes
 

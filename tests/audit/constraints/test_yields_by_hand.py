@@ -131,7 +131,7 @@ def test_who_may_be_left_out_is_asked_once_for_all_labels_of_a_tree(monkeypatch)
 def test_a_label_says_nothing_beside_counts_and_less_of_records_that_may_be_left_out():
     assert list(LEAF_LABEL.rows(counted_case(lambda node: False, knowledge=LABELS))) != []
     assert list(LEAF_LABEL.rows(counted_case(lambda node: False))) == []
-    case = labelled_case(["no", "yes", "yes", "yes"], young="no")
+    case = replace(labelled_case(["no", "yes", "yes", "yes"], young="no"), may_be_weighed=False)
     leads = [row.margin for row in LEAF_LABEL.rows(case) if isinstance(row, Plurality)]
     assert leads == [0, 0, 0]
     lacking = replace(case, incomplete=np.array([1.0, 0, 0, 0]))
