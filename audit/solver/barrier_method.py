@@ -188,7 +188,7 @@ class BarrierMethod:
         system = self._system
         system.slopes.data = slopes
         stationary = program.gradient(point.x, eps)
-        stationary += system.columns @ point.linear + system.slopes.T @ point.split
+        stationary += system.columns @ point.linear + system.by_variable(point.split)
         return Residuals(
             stationary=stationary,
             linear=program.rows @ point.x - program.low,
